@@ -1,0 +1,1 @@
+//! The sametick server as a library.

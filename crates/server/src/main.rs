@@ -1,0 +1,3 @@
+//! The `sametick` command.
+
+fn main() {}

@@ -1,0 +1,4 @@
+//! One link, both ends: frames, channels, acks and redundancy, handshake, bit packing, and the bad network as a library.
+#![no_std]
+
+extern crate alloc;
