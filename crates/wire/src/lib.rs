@@ -3,4 +3,6 @@
 
 extern crate alloc;
 
+pub mod bits;
 pub mod netem;
+pub mod quantise;
