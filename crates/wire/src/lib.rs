@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod backoff;
 pub mod bits;
 pub mod netem;
 pub mod quantise;
