@@ -82,7 +82,7 @@ mod reference {
     fn write_u32(bencher: Bencher<'_, '_>) {
         let values = integers();
         bench_write(bencher, |out| {
-            values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()))
+            values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
         });
     }
 
