@@ -158,6 +158,8 @@ impl Fuzzer {
             .arg(format!("-timeout={INPUT_TIMEOUT_SECONDS}"))
             .arg(format!("-rss_limit_mb={MEMORY_LIMIT_MB}"))
             .arg(format!("-max_len={MAX_INPUT_BYTES}"))
+            // Coming closer to a value that is compared with counts as progress: magic numbers get found.
+            .arg("-use_value_profile=1")
             .arg(format!("-artifact_prefix={}/", crashes.display()))
             .arg(&corpus);
         // libFuzzer writes what it finds into the first folder and only reads the others.
@@ -209,9 +211,9 @@ fn failure(target: &str, output: &Output, kept: Option<&Path>) -> String {
     format!("fuzz target `{target}` failed ({})\n{}\n\n{input}", output.status, lines.join("\n"))
 }
 
-/// Progress lines begin with the number of runs: `#1024  NEW  cov: …`.
+/// Progress lines begin with the number of runs: `#1024  NEW  cov: …`. Other lines may begin with `#` as well.
 fn is_progress(line: &str) -> bool {
-    line.starts_with('#')
+    line.strip_prefix('#').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// What libFuzzer says in its last line: `#123  DONE  cov: 45 ft: 67 corp: 8/90b …`.
@@ -248,7 +250,8 @@ mod tests {
     #[test]
     fn the_last_line_is_read() {
         let report = "INFO: Seed: 1\n#2\tINITED cov: 4 ft: 5 corp: 1/1b\n\
-                      #123\tDONE   cov: 45 ft: 67 corp: 8/90b lim: 4 exec/s: 1 rss: 30Mb\nDone 123 runs in 1 second(s)\n";
+                      #123\tDONE   cov: 45 ft: 67 corp: 8/90b lim: 4 exec/s: 1 rss: 30Mb\n\
+                      ###### End of recommended dictionary. ######\nDone 123 runs in 1 second(s)\n";
         assert_eq!(Found::parse(report).unwrap(), Found { runs: 123, cov: 45, corpus: 8 });
     }
 
