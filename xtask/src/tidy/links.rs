@@ -60,7 +60,7 @@ fn links(line: &str) -> Vec<String> {
 fn resolve(page: &str, link: &str) -> Option<String> {
     let link = link.trim_matches(['<', '>']);
     let path = link.split(['#', '?']).next().unwrap_or_default();
-    if path.is_empty() || link.contains("://") || link.starts_with("mailto:") || link.contains("::") {
+    if path.is_empty() || link.contains("://") || link.starts_with("mailto:") || names_item(page, link) {
         return None;
     }
     let mut parts: Vec<&str> = page.split('/').collect();
@@ -78,6 +78,13 @@ fn resolve(page: &str, link: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
+}
+
+/// Pages beside a crate may be included in its documentation, where a link may name an item: `Game`, `mod@wire`,
+/// `Link::handle()`. rustdoc checks those.
+fn names_item(page: &str, link: &str) -> bool {
+    let identifier = link.chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    page.contains("crates/") && (identifier || ["::", "@", "()"].iter().any(|mark| link.contains(mark)))
 }
 
 #[cfg(test)]
