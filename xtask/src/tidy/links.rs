@@ -108,8 +108,14 @@ mod tests {
 
     #[test]
     fn code_addresses_and_anchors_are_left_alone() {
-        let page =
-            "[x](https://example.org/x) [y](#y) [z](crate::Z) `[c](code.md)`\n```\n[d](fenced.md)\n```\n";
+        let page = "[x](https://example.org/x) [y](#y) `[c](code.md)`\n```\n[d](fenced.md)\n```\n";
         assert_eq!(check(&Tree::planted(&[("page.md", page)])), []);
+    }
+
+    #[test]
+    fn items_are_left_to_rustdoc_beside_crates_only() {
+        let page = "[a](crate::A) [b](mod@b) [c](Game)\n";
+        assert_eq!(check(&Tree::planted(&[("crates/sim/guide.md", page)])), []);
+        assert_eq!(check(&Tree::planted(&[("README.md", page)])).len(), 3);
     }
 }
