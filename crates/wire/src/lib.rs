@@ -3,7 +3,28 @@
 
 extern crate alloc;
 
+mod arrivals;
+mod assembly;
 pub mod backoff;
 pub mod bits;
+pub mod channel;
+pub mod codec;
+mod datagrams;
+pub mod frame;
+mod lanes;
+pub mod link;
 pub mod netem;
+mod ordered;
+pub mod packet;
+pub mod pair;
 pub mod quantise;
+mod queue;
+mod ranges;
+mod redundant;
+pub mod rtt;
+mod sent;
+mod window;
+
+pub use channel::{Channel, Delivery};
+pub use codec::Malformed;
+pub use link::{Carrier, Closed, Input, LaneId, Link, LinkStats, Output, Reason, SendError};

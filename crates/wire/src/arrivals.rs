@@ -1,0 +1,154 @@
+//! Which packets have arrived: drops repeats, counts gaps, and says what to acknowledge.
+
+use sametick_sim::Time;
+
+use crate::packet::{ACK_SPAN, Ack, DELAY_UNIT_US, widen};
+
+/// How far behind the newest packet one may still arrive. Older ones are dropped, since we can no longer tell
+/// whether they are repeats: this is also the replay window of raw UDP.
+pub const ARRIVAL_WINDOW: u64 = 1_024;
+
+const WORDS: usize = (ARRIVAL_WINDOW / 64) as usize;
+
+/// What became of a packet's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The first time we see it.
+    New {
+        /// The full number.
+        number: u64,
+        /// Whether it is the newest so far.
+        newest: bool,
+    },
+    /// It has been here before, or is too old to tell.
+    Repeat,
+}
+
+/// The numbers that have arrived on one link.
+#[derive(Clone, Debug, Default)]
+pub struct Arrivals {
+    /// One past the newest number.
+    next: u64,
+    /// Bit `n % ARRIVAL_WINDOW` set: number `n` of the last window has arrived.
+    seen: [u64; WORDS],
+    newest_at: Time,
+    received: u64,
+    repeated: u64,
+}
+
+impl Arrivals {
+    /// Notes a packet whose number ends in `low`.
+    pub fn note(&mut self, now: Time, low: u16) -> Arrival {
+        let number = widen(low, self.next);
+        if number + ARRIVAL_WINDOW < self.next || number < self.next && self.has(number) {
+            self.repeated += 1;
+            return Arrival::Repeat;
+        }
+        let newest = number >= self.next;
+        if newest {
+            self.advance(number + 1);
+            self.newest_at = now;
+        }
+        self.seen[word(number)] |= bit(number);
+        self.received += 1;
+        Arrival::New { number, newest }
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.seen[word(number)] & bit(number) != 0
+    }
+
+    fn advance(&mut self, next: u64) {
+        if next - self.next >= ARRIVAL_WINDOW {
+            self.seen = [0; WORDS];
+        } else {
+            (self.next..next).for_each(|number| self.seen[word(number)] &= !bit(number));
+        }
+        self.next = next;
+    }
+
+    /// What to tell the other side, if anything has arrived.
+    pub fn ack(&self, now: Time) -> Option<Ack> {
+        let newest = self.next.checked_sub(1)?;
+        let missing = (0..ACK_SPAN.min(newest))
+            .filter(|before| !self.has(newest - 1 - before))
+            .fold(0, |missing, before| missing | 1 << before);
+        Some(Ack {
+            newest: newest as u16,
+            delay: now.micros_since(self.newest_at).div_ceil(DELAY_UNIT_US),
+            missing,
+        })
+    }
+
+    /// Packets that arrived, repeats not counted.
+    pub const fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Packets that arrived again, or too late to tell.
+    pub const fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// Packets the other side has sent, as far as the newest number tells.
+    pub const fn expected(&self) -> u64 {
+        self.next
+    }
+}
+
+const fn word(number: u64) -> usize {
+    (number % ARRIVAL_WINDOW / 64) as usize
+}
+
+const fn bit(number: u64) -> u64 {
+    1 << (number % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_ack_names_what_is_missing() {
+        let mut arrivals = Arrivals::default();
+        assert_eq!(arrivals.ack(Time::ZERO), None);
+        for low in [0, 1, 3, 6] {
+            arrivals.note(Time::from_micros(100), low);
+        }
+        let ack = arrivals.ack(Time::from_micros(100 + 129)).unwrap();
+        assert_eq!(ack, Ack { newest: 6, delay: 3, missing: 0b1011 });
+        assert_eq!((arrivals.received(), arrivals.expected()), (4, 7));
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_counts_once(numbers in prop::collection::vec(0u64..900, 1..400)) {
+            let mut arrivals = Arrivals::default();
+            let mut seen = BTreeSet::new();
+            for number in numbers {
+                let newest = seen.last().is_none_or(|last| number > *last);
+                let expected =
+                    if seen.insert(number) { Arrival::New { number, newest } } else { Arrival::Repeat };
+                prop_assert_eq!(arrivals.note(Time::ZERO, number as u16), expected);
+            }
+            let newest = *seen.last().unwrap();
+            let ack = arrivals.ack(Time::ZERO).unwrap();
+            let missing: Vec<u64> = (0..64).filter(|i| ack.missing >> i & 1 == 1).map(|i| newest - 1 - i).collect();
+            let really: Vec<u64> = (newest.saturating_sub(64)..newest).rev().filter(|n| !seen.contains(n)).collect();
+            prop_assert_eq!(missing, really);
+        }
+
+        #[test]
+        fn nothing_older_than_the_window_is_taken(start in 2_000u64..100_000, back in 1_025u64..30_000) {
+            let mut arrivals = Arrivals::default();
+            // Walk there, since a number can only be told within half of the 16-bit range.
+            (0..=start).step_by(10_000).chain([start]).for_each(|n| { arrivals.note(Time::ZERO, n as u16); });
+            if let Some(old) = start.checked_sub(back) {
+                prop_assert_eq!(arrivals.note(Time::ZERO, old as u16), Arrival::Repeat);
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The packet side of a link: numbers and acks, what rides in each packet, and what is done about loss.
+//!
+//! Used on raw UDP for everything, and inside QUIC and WebTransport for the unreliable channels.
+
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use crate::arrivals::{Arrival, Arrivals};
+use crate::channel::{Channel, Delivery};
+use crate::codec::{Malformed, Reader, varint_len};
+use crate::frame::{self, Frame, MAX_FRAGMENT};
+use crate::link::{Closing, Heard, KEEP_ALIVE_US, Streams};
+use crate::packet::{Ack, DELAY_UNIT_US, Head};
+use crate::queue::Queue;
+use crate::redundant::{RedundantIn, RedundantOut};
+use crate::rtt::{MAX_ACK_DELAY_US, Rtt};
+use crate::sent::{Cargo, SentPackets, SentPiece, Told};
+use crate::window::Window;
+
+/// After this many packets that want an ack, one is sent at once: bulk is not kept waiting.
+const ACK_AT_ONCE: u32 = 4;
+
+/// The longest wait before something unanswered is sent again, however often that failed: a burst of losses must
+/// swallow 25 packets in a row before the link is taken for dead.
+const MAX_RETRY_US: u64 = 400_000;
+
+/// The least room for a piece of a reliable stream that is worth its head.
+const MIN_PIECE: usize = 64;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Datagrams {
+    max_len: usize,
+    /// Whether reliable streams ride in packets too, because the carrier has none.
+    streams: bool,
+    arrivals: Arrivals,
+    sent: SentPackets,
+    rtt: Rtt,
+    window: Window,
+    redundant_out: RedundantOut,
+    redundant_in: RedundantIn,
+    /// The packet that the last delivered newest-wins message came in.
+    newest_from: Option<u64>,
+    ack_due: Option<Time>,
+    unacked_in: u32,
+    pong: Option<u16>,
+    probe: bool,
+    last_sent: Time,
+    /// When the retry timer was last set off or put back, and how often it has fired since an ack.
+    retry_from: Time,
+    retries: u32,
+    lost: u64,
+    resent_bytes: u64,
+    close_acked: bool,
+}
+
+impl Datagrams {
+    pub fn new(now: Time, max_len: usize, streams: bool) -> Datagrams {
+        Datagrams {
+            max_len,
+            streams,
+            arrivals: Arrivals::default(),
+            sent: SentPackets::default(),
+            rtt: Rtt::default(),
+            window: Window::new(now),
+            redundant_out: RedundantOut::new(),
+            redundant_in: RedundantIn::default(),
+            newest_from: None,
+            ack_due: None,
+            unacked_in: 0,
+            pong: None,
+            // The first packet tells the other side that the handshake's answer has arrived.
+            probe: true,
+            last_sent: now,
+            retry_from: now,
+            retries: 0,
+            lost: 0,
+            resent_bytes: 0,
+            close_acked: false,
+        }
+    }
+
+    pub fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
+    pub fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    pub fn packets_sent(&self) -> u64 {
+        self.sent.next_number()
+    }
+
+    pub fn packets_lost(&self) -> u64 {
+        self.lost
+    }
+
+    pub fn resent_bytes(&self) -> u64 {
+        self.resent_bytes
+    }
+
+    pub fn close_acked(&self) -> bool {
+        self.close_acked
+    }
+
+    pub fn redundant(&self) -> (&RedundantOut, &RedundantIn) {
+        (&self.redundant_out, &self.redundant_in)
+    }
+
+    pub fn push_redundant(&mut self, message: &[u8]) {
+        self.redundant_out.push(message);
+    }
+
+    /// Takes a packet. Repeats do nothing.
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        bytes: &[u8],
+        streams: &mut Streams,
+        inbox: &mut Queue,
+    ) -> Result<Heard, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let head = Head::read(&mut reader)?;
+        let Arrival::New { number, newest } = self.arrivals.note(now, head.number) else {
+            return Ok(Heard::Nothing);
+        };
+        if let Some(ack) = head.ack {
+            self.on_ack(now, &ack, streams)?;
+        }
+        let mut heard = Heard::Something;
+        if !reader.is_empty() {
+            self.wants_ack(now, newest);
+        }
+        while !reader.is_empty() {
+            let frame = Frame::read(&mut reader)?;
+            if let Heard::Close = self.on_frame(number, frame, streams, inbox)? {
+                heard = Heard::Close;
+            }
+        }
+        Ok(heard)
+    }
+
+    fn wants_ack(&mut self, now: Time, newest: bool) {
+        self.unacked_in += 1;
+        // An out-of-order packet closes a gap that the sender may be about to mend: tell it soon.
+        let at_once = self.unacked_in >= ACK_AT_ONCE || !newest;
+        let due = if at_once { now } else { now.plus_micros(MAX_ACK_DELAY_US) };
+        self.ack_due = Some(self.ack_due.map_or(due, |before| before.min(due)));
+    }
+
+    fn on_frame(
+        &mut self,
+        number: u64,
+        frame: Frame<'_>,
+        streams: &mut Streams,
+        inbox: &mut Queue,
+    ) -> Result<Heard, Malformed> {
+        match frame {
+            Frame::Message { channel, bytes } if channel.delivery() == Delivery::Newest => {
+                if self.newest_from.is_none_or(|last| number >= last) {
+                    self.newest_from = Some(number);
+                    inbox.push(channel, bytes);
+                }
+            }
+            Frame::Redundant { channel, first, messages } => {
+                self.redundant_in.on_block(first, &messages, |message| inbox.push(channel, message));
+            }
+            Frame::Ordered { channel, offset, bytes } if self.streams => {
+                streams.incoming(channel).on_piece(offset, bytes)?;
+            }
+            Frame::Ping { id } => self.pong = Some(id),
+            Frame::Pong { .. } => {}
+            Frame::Close { code, text } => {
+                streams.closed_by_peer(code, text);
+                return Ok(Heard::Close);
+            }
+            Frame::Message { .. } | Frame::Ordered { .. } | Frame::Chunk { .. } => {
+                return Err(Malformed::Forbidden);
+            }
+        }
+        Ok(Heard::Something)
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Ack, streams: &mut Streams) -> Result<(), Malformed> {
+        let Datagrams { sent, rtt, window, redundant_out, close_acked, .. } = self;
+        let (mut acked_bytes, mut progress) = (0, false);
+        let sent_at = sent.on_ack(ack, |told| {
+            if let Told::Acked { cargo, suspected } = told {
+                progress |= cargo.eliciting;
+                *close_acked |= cargo.close;
+                redundant_out.on_acked(cargo.redundant_until);
+                cargo.pieces.iter().flatten().for_each(|piece| streams.on_acked(piece));
+                acked_bytes += if suspected { 0 } else { cargo.piece_bytes() };
+            }
+        })?;
+        if let Some(sent_at) = sent_at {
+            rtt.sample(now.micros_since(sent_at).saturating_sub(ack.delay * DELAY_UNIT_US));
+        }
+        if acked_bytes > 0 {
+            window.on_acked(acked_bytes, rtt);
+        }
+        if progress {
+            self.retries = 0;
+            self.retry_from = now;
+        }
+        self.look_for_losses(now, streams);
+        Ok(())
+    }
+
+    fn look_for_losses(&mut self, now: Time, streams: &mut Streams) {
+        let Datagrams { sent, rtt, window, lost, resent_bytes, .. } = self;
+        sent.look(now, rtt.retry_us(), |told| match told {
+            Told::Suspected(cargo) => *resent_bytes += give_back(now, cargo, streams, window, rtt),
+            Told::Lost => *lost += 1,
+            Told::Acked { .. } => {}
+        });
+    }
+
+    /// Does what is due by now.
+    pub fn on_time(&mut self, now: Time, streams: &mut Streams) {
+        self.window.tick(now, &self.rtt);
+        self.look_for_losses(now, streams);
+        if self.retry_at().is_some_and(|at| at <= now) {
+            let Datagrams { sent, rtt, window, resent_bytes, .. } = self;
+            sent.suspect_all(|told| {
+                if let Told::Suspected(cargo) = told {
+                    *resent_bytes += give_back(now, cargo, streams, window, rtt);
+                }
+            });
+            self.probe = true;
+            self.retries += 1;
+            self.retry_from = now;
+        }
+        if now.micros_since(self.last_sent) >= KEEP_ALIVE_US {
+            self.probe = true;
+        }
+    }
+
+    fn retry_at(&self) -> Option<Time> {
+        let wait_us = (self.rtt.retry_us() << self.retries.min(6)).min(MAX_RETRY_US.max(self.rtt.retry_us()));
+        self.sent.awaits_ack().then(|| self.retry_from.plus_micros(wait_us))
+    }
+
+    /// When something is due next.
+    pub fn wake_at(&self, streams: &Streams) -> Time {
+        let paced = (self.streams && streams.is_ready()).then(|| self.window.ready_at(&self.rtt)).flatten();
+        [self.ack_due, self.retry_at(), paced]
+            .into_iter()
+            .flatten()
+            .fold(self.last_sent.plus_micros(KEEP_ALIVE_US), Time::min)
+    }
+
+    fn is_due(&self, now: Time, outbox: &Queue, streams: &Streams, closing: bool) -> bool {
+        closing
+            || self.probe
+            || self.pong.is_some()
+            || !outbox.is_empty()
+            || self.redundant_out.has_fresh()
+            || self.ack_due.is_some_and(|due| due <= now)
+            || self.streams && self.window.room() > 0 && streams.is_ready()
+    }
+
+    /// Writes the next packet into `out`, if one is due.
+    pub fn poll(
+        &mut self,
+        now: Time,
+        outbox: &mut Queue,
+        streams: &mut Streams,
+        closing: Option<&Closing>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        self.window.tick(now, &self.rtt);
+        if !self.is_due(now, outbox, streams, closing.is_some()) {
+            return false;
+        }
+        out.clear();
+        Head { number: self.sent.next_number() as u16, ack: self.arrivals.ack(now) }.put(out);
+        let head_len = out.len();
+        let mut cargo = Cargo { close: closing.is_some(), ..Cargo::default() };
+        if let Some(id) = self.pong.take() {
+            frame::put_pong(out, id);
+        }
+        match closing {
+            Some(closing) => frame::put_close(out, closing.code, closing.text.as_bytes()),
+            None => self.put_newest(outbox, out),
+        }
+        if !self.redundant_out.is_empty() && out.len() + self.redundant_out.block_len() <= self.max_len {
+            cargo.redundant_until = self.redundant_out.put(out, Channel::Input);
+        }
+        self.put_pieces(streams, &mut cargo, out);
+        if self.probe && out.len() == head_len {
+            frame::put_ping(out, 0);
+        }
+        self.finish(now, cargo, out.len() > head_len);
+        debug_assert!(out.len() <= self.max_len);
+        true
+    }
+
+    /// Has the next [`Self::poll`] send a packet, for the ack in it.
+    pub fn ack_at_once(&mut self, now: Time) {
+        self.ack_due = Some(now);
+    }
+
+    fn finish(&mut self, now: Time, mut cargo: Cargo, eliciting: bool) {
+        cargo.eliciting = eliciting;
+        if eliciting && !self.sent.awaits_ack() {
+            self.retry_from = now;
+        }
+        self.sent.push(now, cargo);
+        self.probe = false;
+        self.ack_due = None;
+        self.unacked_in = 0;
+        self.last_sent = now;
+    }
+
+    fn put_newest(&mut self, outbox: &mut Queue, out: &mut Vec<u8>) {
+        while let Some((channel, message)) = outbox.first() {
+            let len = 1 + varint_len(message.len() as u64) + message.len();
+            if out.len() + len > self.max_len {
+                break;
+            }
+            frame::put_message(out, channel, message);
+            outbox.drop_first();
+        }
+    }
+
+    fn put_pieces(&mut self, streams: &mut Streams, cargo: &mut Cargo, out: &mut Vec<u8>) {
+        if !self.streams {
+            return;
+        }
+        for (channel, slot) in Channel::ALL.into_iter().zip(&mut cargo.pieces) {
+            const HEAD: usize = 1 + 10 + 2;
+            let room = self.max_len.saturating_sub(out.len() + HEAD).min(MAX_FRAGMENT);
+            let room = room.min(self.window.room() as usize);
+            if room < MIN_PIECE.min(streams.out(channel).queued()) {
+                continue;
+            }
+            let Some(range) = streams.out(channel).next_piece(room) else { continue };
+            let len = range.end - range.start;
+            frame::put_ordered_head(out, channel, range.start, len as usize);
+            streams.out(channel).put_piece(out, range.clone());
+            self.window.on_sent(len);
+            *slot = Some(SentPiece { channel, range });
+        }
+    }
+}
+
+/// Queues the reliable bytes of a packet that seems lost again. Returns how many there were.
+fn give_back(now: Time, cargo: &Cargo, streams: &mut Streams, window: &mut Window, rtt: &Rtt) -> u64 {
+    let bytes = cargo.piece_bytes();
+    if bytes > 0 {
+        window.on_lost(now, bytes, rtt);
+        cargo.pieces.iter().flatten().for_each(|piece| streams.on_lost(piece));
+    }
+    bytes
+}

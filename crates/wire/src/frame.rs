@@ -1,0 +1,355 @@
+//! Frames: what packets and lanes are made of. A kind and a channel in one byte, then the kind's own fields.
+//!
+//! | kind | on | fields |
+//! |---|---|---|
+//! | 1 `Message` | datagrams, single lane | length, bytes |
+//! | 2 `Redundant` | datagrams | sequence of the first (u16), count (u8), then length and bytes of each |
+//! | 3 `Ordered` | datagrams without streams | offset, length, bytes |
+//! | 4 `Chunk` | lanes | length, bytes: the channel's stream goes on |
+//! | 5 `Ping` | all | id (u16) |
+//! | 6 `Pong` | all | id (u16) |
+//! | 7 `Close` | all | code (u8), length, text |
+
+use alloc::vec::Vec;
+
+use crate::channel::{Channel, Delivery, MAX_NEWEST_MESSAGE, MAX_REDUNDANT_MESSAGE};
+use crate::codec::{Malformed, Reader, put_bytes, put_varint};
+
+/// The longest piece of a reliable stream in one frame on a lane: small enough that an input queued behind it waits
+/// for a few kilobytes only, and far below the 16 KiB a WebSocket message may have.
+pub const MAX_CHUNK: usize = 4_096;
+
+/// The longest piece of a reliable stream in one datagram.
+pub const MAX_FRAGMENT: usize = 1_200;
+
+/// The longest text that goes with a close: a sentence for a person.
+pub const MAX_CLOSE_TEXT: usize = 200;
+
+/// How many messages one redundant block may carry: more than a second of inputs.
+pub const MAX_REDUNDANT_COUNT: usize = 64;
+
+const MESSAGE: u8 = 1;
+const REDUNDANT: u8 = 2;
+const ORDERED: u8 = 3;
+const CHUNK: u8 = 4;
+const PING: u8 = 5;
+const PONG: u8 = 6;
+const CLOSE: u8 = 7;
+
+/// One frame, borrowing its bytes from the packet it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A whole unreliable message.
+    Message {
+        /// Where it belongs.
+        channel: Channel,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
+    /// Consecutive messages of a redundant channel.
+    Redundant {
+        /// Where they belong.
+        channel: Channel,
+        /// The low 16 bits of the first message's number.
+        first: u16,
+        /// The messages.
+        messages: Messages<'a>,
+    },
+    /// A piece of a reliable stream, at its place.
+    Ordered {
+        /// Where it belongs.
+        channel: Channel,
+        /// How many bytes of the stream come before it.
+        offset: u64,
+        /// The piece.
+        bytes: &'a [u8],
+    },
+    /// The next piece of a reliable stream, on a lane that keeps order.
+    Chunk {
+        /// Where it belongs.
+        channel: Channel,
+        /// The piece.
+        bytes: &'a [u8],
+    },
+    /// A question that wants a `Pong` with the same id.
+    Ping {
+        /// Which question.
+        id: u16,
+    },
+    /// The answer to a `Ping`.
+    Pong {
+        /// Which question.
+        id: u16,
+    },
+    /// The other side has ended the link.
+    Close {
+        /// Why, for programs.
+        code: u8,
+        /// Why, for people. Not always UTF-8: the peer wrote it.
+        text: &'a [u8],
+    },
+}
+
+/// The messages of a redundant block, checked as a whole before the first one is handed out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Messages<'a> {
+    count: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Messages<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Messages<'a>, Malformed> {
+        let count = reader.u8()?;
+        if usize::from(count) > MAX_REDUNDANT_COUNT {
+            return Err(Malformed::TooLong);
+        }
+        let start = reader.rest();
+        for _ in 0..count {
+            reader.bytes(MAX_REDUNDANT_MESSAGE)?;
+        }
+        Ok(Messages { count, bytes: &start[..start.len() - reader.rest().len()] })
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The messages, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut reader = Reader::new(self.bytes);
+        // Checked by `read`: there is no error left to meet.
+        (0..self.count).map_while(move |_| reader.bytes(MAX_REDUNDANT_MESSAGE).ok())
+    }
+}
+
+fn head(kind: u8, channel: Channel) -> u8 {
+    kind << 4 | channel.number()
+}
+
+/// Appends a whole unreliable message.
+pub fn put_message(out: &mut Vec<u8>, channel: Channel, bytes: &[u8]) {
+    out.push(head(MESSAGE, channel));
+    put_bytes(out, bytes);
+}
+
+/// Appends consecutive messages of a redundant channel; `first` is the number of the first.
+pub fn put_redundant<'a>(
+    out: &mut Vec<u8>,
+    channel: Channel,
+    first: u64,
+    messages: impl ExactSizeIterator<Item = &'a [u8]>,
+) {
+    assert!(messages.len() <= MAX_REDUNDANT_COUNT, "a block carries at most {MAX_REDUNDANT_COUNT} messages");
+    out.push(head(REDUNDANT, channel));
+    out.extend_from_slice(&(first as u16).to_le_bytes());
+    out.push(messages.len() as u8);
+    messages.for_each(|message| put_bytes(out, message));
+}
+
+/// Appends the head of a piece of a reliable stream; the caller appends `len` bytes after it.
+pub fn put_ordered_head(out: &mut Vec<u8>, channel: Channel, offset: u64, len: usize) {
+    out.push(head(ORDERED, channel));
+    put_varint(out, offset);
+    put_varint(out, len as u64);
+}
+
+/// Appends the head of the next piece of a stream on a lane; the caller appends `len` bytes after it.
+pub fn put_chunk_head(out: &mut Vec<u8>, channel: Channel, len: usize) {
+    out.push(head(CHUNK, channel));
+    put_varint(out, len as u64);
+}
+
+/// Appends a ping.
+pub fn put_ping(out: &mut Vec<u8>, id: u16) {
+    out.push(PING << 4);
+    out.extend_from_slice(&id.to_le_bytes());
+}
+
+/// Appends the answer to a ping.
+pub fn put_pong(out: &mut Vec<u8>, id: u16) {
+    out.push(PONG << 4);
+    out.extend_from_slice(&id.to_le_bytes());
+}
+
+/// Appends the end of the link. `text` must not be longer than [`MAX_CLOSE_TEXT`].
+pub fn put_close(out: &mut Vec<u8>, code: u8, text: &[u8]) {
+    assert!(text.len() <= MAX_CLOSE_TEXT, "a close carries a sentence");
+    out.push(CLOSE << 4);
+    out.push(code);
+    put_bytes(out, text);
+}
+
+impl<'a> Frame<'a> {
+    /// Reads one frame.
+    pub fn read(reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
+        let head = reader.u8()?;
+        let number = head & 0x0f;
+        let channel = Channel::from_number(number).ok_or(Malformed::UnknownKind)?;
+        let of = |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
+        let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
+        Ok(match head >> 4 {
+            MESSAGE if channel.delivery() != Delivery::Ordered => {
+                Frame::Message { channel, bytes: reader.bytes(MAX_NEWEST_MESSAGE)? }
+            }
+            MESSAGE => return Err(Malformed::Forbidden),
+            REDUNDANT => Frame::Redundant {
+                channel: of(Delivery::Redundant)?,
+                first: reader.u16()?,
+                messages: Messages::read(reader)?,
+            },
+            ORDERED => Frame::Ordered {
+                channel: of(Delivery::Ordered)?,
+                offset: reader.varint()?,
+                bytes: reader.bytes(MAX_FRAGMENT)?,
+            },
+            CHUNK => Frame::Chunk { channel: of(Delivery::Ordered)?, bytes: reader.bytes(MAX_CHUNK)? },
+            PING => plain().and(Ok(Frame::Ping { id: reader.u16()? }))?,
+            PONG => plain().and(Ok(Frame::Pong { id: reader.u16()? }))?,
+            CLOSE => {
+                plain()?;
+                Frame::Close { code: reader.u8()?, text: reader.bytes(MAX_CLOSE_TEXT)? }
+            }
+            _ => return Err(Malformed::UnknownKind),
+        })
+    }
+
+    /// Appends the frame. Hot paths use the `put_*` functions, which need no frame in memory first.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Frame::Message { channel, bytes } => put_message(out, *channel, bytes),
+            Frame::Redundant { channel, first, messages } => {
+                out.push(head(REDUNDANT, *channel));
+                out.extend_from_slice(&first.to_le_bytes());
+                out.push(messages.count);
+                out.extend_from_slice(messages.bytes);
+            }
+            Frame::Ordered { channel, offset, bytes } => {
+                put_ordered_head(out, *channel, *offset, bytes.len());
+                out.extend_from_slice(bytes);
+            }
+            Frame::Chunk { channel, bytes } => {
+                put_chunk_head(out, *channel, bytes.len());
+                out.extend_from_slice(bytes);
+            }
+            Frame::Ping { id } => put_ping(out, *id),
+            Frame::Pong { id } => put_pong(out, *id),
+            Frame::Close { code, text } => put_close(out, *code, text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    fn block(messages: &[&[u8]]) -> Vec<u8> {
+        let mut out = vec![];
+        messages.iter().for_each(|message| put_bytes(&mut out, message));
+        out
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let two = block(&[b"a", b""]);
+        let golden: [(Frame<'_>, &[u8]); 7] = [
+            (Frame::Message { channel: Channel::State, bytes: b"hi" }, b"\x15\x02hi"),
+            (
+                Frame::Redundant {
+                    channel: Channel::Input,
+                    first: 0x0102,
+                    messages: Messages { count: 2, bytes: &two },
+                },
+                b"\x24\x02\x01\x02\x01a\x00",
+            ),
+            (Frame::Ordered { channel: Channel::Chunks, offset: 300, bytes: b"xyz" }, b"\x33\xac\x02\x03xyz"),
+            (Frame::Chunk { channel: Channel::Chat, bytes: b"hello" }, b"\x41\x05hello"),
+            (Frame::Ping { id: 7 }, b"\x50\x07\x00"),
+            (Frame::Pong { id: 7 }, b"\x60\x07\x00"),
+            (Frame::Close { code: 3, text: b"bye" }, b"\x70\x03\x03bye"),
+        ];
+        for (frame, bytes) in golden {
+            let mut out = vec![];
+            frame.put(&mut out);
+            assert_eq!(out, bytes, "{frame:?}");
+            let mut reader = Reader::new(bytes);
+            assert_eq!(Frame::read(&mut reader), Ok(frame));
+            assert!(reader.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_channel_only_takes_its_own_kind_of_frame() {
+        for bytes in [&b"\x10\x00"[..], b"\x24", b"\x35\x00\x00", b"\x44\x00", b"\x51\x00\x00", b"\x16\x00"] {
+            assert!(Frame::read(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn the_iterator_form_writes_the_same_bytes() {
+        let mut out = vec![];
+        put_redundant(&mut out, Channel::Input, 0xf_0102, [&b"a"[..], b""].into_iter());
+        assert_eq!(out, b"\x24\x02\x01\x02\x01a\x00");
+    }
+
+    fn any_frame() -> impl Strategy<Value = Vec<u8>> {
+        let bytes = |max| prop::collection::vec(any::<u8>(), 0..max);
+        let ordered = prop::sample::select(&Channel::ALL[..ORDERED]);
+        let put = |frame: Frame<'_>| {
+            let mut out = vec![];
+            frame.put(&mut out);
+            out
+        };
+        const ORDERED: usize = crate::channel::ORDERED_CHANNELS;
+        prop_oneof![
+            bytes(MAX_NEWEST_MESSAGE)
+                .prop_map(move |b| put(Frame::Message { channel: Channel::State, bytes: &b })),
+            (any::<u16>(), prop::collection::vec(bytes(40), 0..MAX_REDUNDANT_COUNT)).prop_map(
+                move |(first, messages)| {
+                    let mut out = vec![];
+                    let messages = messages.iter().map(Vec::as_slice);
+                    put_redundant(&mut out, Channel::Input, u64::from(first), messages);
+                    out
+                }
+            ),
+            (ordered.clone(), any::<u64>(), bytes(MAX_FRAGMENT))
+                .prop_map(move |(channel, offset, b)| put(Frame::Ordered { channel, offset, bytes: &b })),
+            (ordered, bytes(MAX_CHUNK))
+                .prop_map(move |(channel, b)| put(Frame::Chunk { channel, bytes: &b })),
+            any::<u16>().prop_map(move |id| put(Frame::Ping { id })),
+            any::<u16>().prop_map(move |id| put(Frame::Pong { id })),
+            (any::<u8>(), bytes(MAX_CLOSE_TEXT))
+                .prop_map(move |(code, text)| put(Frame::Close { code, text: &text })),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn frames_round_trip_in_a_row(frames in prop::collection::vec(any_frame(), 0..8)) {
+            let all = frames.concat();
+            let mut reader = Reader::new(&all);
+            let mut out = vec![];
+            while !reader.is_empty() {
+                Frame::read(&mut reader).unwrap().put(&mut out);
+            }
+            prop_assert_eq!(out, all);
+        }
+
+        #[test]
+        fn what_reads_writes_back_the_same(bytes: Vec<u8>) {
+            let mut reader = Reader::new(&bytes);
+            if let Ok(frame) = Frame::read(&mut reader) {
+                let mut out = vec![];
+                frame.put(&mut out);
+                prop_assert_eq!(&out[..], &bytes[..bytes.len() - reader.rest().len()]);
+            }
+        }
+    }
+}

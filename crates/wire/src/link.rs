@@ -1,0 +1,483 @@
+//! One link, one end: give it what arrived and what to send, drain what comes out.
+//!
+//! ```text
+//!   send ─▶ ┌──────┐ ─▶ Datagram / Stream   to the carrier
+//! handle ─▶ │ Link │ ─▶ Message             to the game
+//!           └──────┘ ─▶ Closed, WakeAt
+//! ```
+//! After each `handle` or `send`, call [`Link::poll_output`] until it says [`Output::WakeAt`] (or `Done`), and come
+//! back at that time with [`Input::Timeout`].
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
+use crate::codec::Malformed;
+use crate::datagrams::Datagrams;
+use crate::frame::MAX_CLOSE_TEXT;
+use crate::lanes::Lane;
+use crate::ordered::{StreamIn, StreamOut};
+use crate::packet::{MAX_DATAGRAM, MAX_QUIC_DATAGRAM};
+use crate::queue::Queue;
+use crate::rtt::Rtt;
+use crate::sent::SentPiece;
+
+/// Without a packet for this long the other side is gone (V2).
+pub const TIME_OUT_US: u64 = 10_000_000;
+
+/// A silent side says something this often, so that ten lost packets in a row are needed for a false time-out.
+pub const KEEP_ALIVE_US: u64 = 1_000_000;
+
+/// How often a close is sent over raw datagrams before we stop waiting for its ack, and how far apart.
+const CLOSE_TRIES: u32 = 5;
+const CLOSE_EVERY_US: u64 = 100_000;
+
+/// Unreliable messages that wait for the driver to drain; beyond it the oldest is dropped: the newest wins.
+const MAX_OUTBOX: usize = 64 << 10;
+
+/// What the carrier below a link gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Only datagrams (raw UDP): reliability is ours.
+    Datagrams,
+    /// Datagrams, and one reliable stream for each ordered channel (QUIC, WebTransport).
+    DatagramsAndStreams,
+    /// One reliable stream for everything (WebSocket).
+    Stream,
+}
+
+/// A reliable stream of the carrier. Lane `n` belongs to the ordered channel with that number; a carrier with one
+/// stream only has lane 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LaneId(pub u8);
+
+/// What happens to a link.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A whole datagram arrived.
+    Datagram(&'a [u8]),
+    /// The next bytes of a lane arrived, cut anywhere.
+    Stream(LaneId, &'a [u8]),
+    /// The time of the last [`Output::WakeAt`] has come.
+    Timeout,
+}
+
+/// What a link wants. The bytes are in the buffer that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send this datagram.
+    Datagram,
+    /// Send these bytes on this lane.
+    Stream(LaneId),
+    /// A message arrived on this channel.
+    Message(Channel),
+    /// The link has ended. Comes once, after everything else but `Done`.
+    Closed(Closed),
+    /// Nothing more before this time, unless something arrives or is sent.
+    WakeAt(Time),
+    /// Nothing more, ever.
+    Done,
+}
+
+/// Why a link has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// We closed it.
+    Here,
+    /// The other side closed it, and said why.
+    There(Reason),
+    /// Nothing was heard for [`TIME_OUT_US`].
+    TimedOut,
+    /// The other side does not speak the protocol.
+    Violation(Malformed),
+}
+
+/// What a side says when it closes a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// For programs.
+    pub code: u8,
+    /// For people; at most [`MAX_CLOSE_TEXT`] bytes.
+    pub text: String,
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// Longer than [`Channel::max_message`].
+    TooLong,
+    /// The channel's queue is full: the other side is too slow, or we are too fast.
+    Full,
+    /// The link has ended or is about to.
+    Closed,
+}
+
+impl core::fmt::Display for SendError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            SendError::TooLong => "the message is longer than its channel allows",
+            SendError::Full => "the channel's queue is full",
+            SendError::Closed => "the link is closed",
+        })
+    }
+}
+
+impl core::error::Error for SendError {}
+
+/// Figures of one link, as seen from this end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// The smoothed round trip, once there is one.
+    pub rtt_us: Option<u64>,
+    /// The shortest round trip.
+    pub min_rtt_us: Option<u64>,
+    /// The smoothed difference between one round trip and the next.
+    pub jitter_us: u64,
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Datagrams sent that did not arrive.
+    pub packets_lost: u64,
+    /// Datagrams the other side has sent, as far as we can tell.
+    pub packets_expected: u64,
+    /// Datagrams that arrived; repeats are not counted.
+    pub packets_received: u64,
+    /// Datagrams that arrived again.
+    pub packets_repeated: u64,
+    /// Bytes given to the carrier.
+    pub bytes_sent: u64,
+    /// Bytes taken from the carrier.
+    pub bytes_received: u64,
+    /// Reliable bytes that were sent again.
+    pub bytes_resent: u64,
+    /// Our redundant messages that were given up.
+    pub redundant_given_up: u64,
+    /// Their redundant messages that never came.
+    pub redundant_skipped: u64,
+}
+
+/// What a packet or lane brought.
+pub(crate) enum Heard {
+    Nothing,
+    Something,
+    Close,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Closing {
+    pub code: u8,
+    pub text: String,
+    tries: u32,
+    next_at: Time,
+}
+
+/// The reliable streams of a link, and the close that came among them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams {
+    out: [StreamOut; ORDERED_CHANNELS],
+    incoming: [StreamIn; ORDERED_CHANNELS],
+    closed: Option<Reason>,
+}
+
+impl Streams {
+    pub fn out(&mut self, channel: Channel) -> &mut StreamOut {
+        &mut self.out[usize::from(channel.number())]
+    }
+
+    pub fn incoming(&mut self, channel: Channel) -> &mut StreamIn {
+        &mut self.incoming[usize::from(channel.number())]
+    }
+
+    pub fn is_channel_ready(&self, channel: Channel) -> bool {
+        self.out[usize::from(channel.number())].is_ready()
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.out.iter().any(StreamOut::is_ready)
+    }
+
+    pub fn on_acked(&mut self, piece: &SentPiece) {
+        self.out(piece.channel).on_acked(piece.range.clone());
+    }
+
+    pub fn on_lost(&mut self, piece: &SentPiece) {
+        self.out(piece.channel).on_lost(piece.range.clone());
+    }
+
+    pub fn closed_by_peer(&mut self, code: u8, text: &[u8]) {
+        let text = String::from_utf8_lossy(text).into_owned();
+        self.closed = Some(Reason { code, text });
+    }
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Open,
+    Closing(Closing),
+    Ended(Closed),
+    Done,
+}
+
+/// One end of a conversation.
+#[derive(Clone, Debug)]
+pub struct Link {
+    now: Time,
+    heard_at: Time,
+    state: State,
+    /// One last ack is due, so that the other side need not repeat its close.
+    farewell: bool,
+    streams: Streams,
+    datagrams: Option<Datagrams>,
+    lanes: Vec<Lane>,
+    inbox: Queue,
+    outbox: Queue,
+    bytes_sent: u64,
+    bytes_received: u64,
+}
+
+const ALL_ORDERED: &[Channel] = &[Channel::Control, Channel::Chat, Channel::Diagnostics, Channel::Chunks];
+
+impl Link {
+    /// A link whose handshake has just been done.
+    pub fn new(now: Time, carrier: Carrier) -> Link {
+        let datagrams = match carrier {
+            Carrier::Datagrams => Some(Datagrams::new(now, MAX_DATAGRAM, true)),
+            Carrier::DatagramsAndStreams => Some(Datagrams::new(now, MAX_QUIC_DATAGRAM, false)),
+            Carrier::Stream => None,
+        };
+        let lanes = match carrier {
+            Carrier::Datagrams => Vec::new(),
+            Carrier::DatagramsAndStreams => ALL_ORDERED.chunks(1).map(|one| Lane::new(now, one, false)).collect(),
+            Carrier::Stream => [Lane::new(now, ALL_ORDERED, true)].into(),
+        };
+        Link {
+            now,
+            heard_at: now,
+            state: State::Open,
+            farewell: false,
+            streams: Streams::default(),
+            datagrams,
+            lanes,
+            inbox: Queue::default(),
+            outbox: Queue::default(),
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+
+    /// Queues a message. It leaves with the next [`Link::poll_output`].
+    pub fn send(&mut self, now: Time, channel: Channel, message: &[u8]) -> Result<(), SendError> {
+        self.now = self.now.max(now);
+        if !matches!(self.state, State::Open) {
+            return Err(SendError::Closed);
+        }
+        if message.len() > channel.max_message() {
+            return Err(SendError::TooLong);
+        }
+        match (channel.delivery(), &mut self.datagrams) {
+            (Delivery::Ordered, _) if !self.streams.out(channel).push(message) => return Err(SendError::Full),
+            (Delivery::Ordered, _) => {}
+            (Delivery::Redundant, Some(datagrams)) => datagrams.push_redundant(message),
+            (Delivery::Redundant, None) if self.outbox.queued() + message.len() > MAX_OUTBOX => {
+                return Err(SendError::Full);
+            }
+            (Delivery::Redundant, None) => self.outbox.push(channel, message),
+            (Delivery::Newest, _) => {
+                while self.outbox.queued() + message.len() > MAX_OUTBOX {
+                    self.outbox.drop_first();
+                }
+                self.outbox.push(channel, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the link. What is queued on reliable channels is given up: wait for [`Link::is_flushed`] first if it
+    /// matters. A text longer than [`MAX_CLOSE_TEXT`] is cut.
+    pub fn close(&mut self, now: Time, code: u8, text: &str) {
+        self.now = self.now.max(now);
+        if matches!(self.state, State::Open) {
+            let end = (0..=MAX_CLOSE_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            let text = text[..end.unwrap_or(0)].into();
+            self.state = State::Closing(Closing { code, text, tries: 0, next_at: self.now });
+        }
+    }
+
+    /// Takes what happened. After an error the link has ended: the other side does not speak the protocol.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), Malformed> {
+        self.now = self.now.max(now);
+        let now = self.now;
+        if matches!(self.state, State::Ended(_) | State::Done) {
+            return Ok(());
+        }
+        let heard = match input {
+            Input::Datagram(bytes) => self.on_datagram(now, bytes),
+            Input::Stream(lane, bytes) => self.on_stream(now, lane, bytes),
+            Input::Timeout => Ok(self.on_time(now)),
+        };
+        match heard {
+            Ok(Heard::Nothing) => {}
+            Ok(Heard::Something) => self.heard_at = now,
+            Ok(Heard::Close) => {
+                let reason = self.streams.closed.take().unwrap_or(Reason { code: 0, text: String::new() });
+                self.state = State::Ended(Closed::There(reason));
+                self.farewell = true;
+            }
+            Err(error) => {
+                self.state = State::Ended(Closed::Violation(error));
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_datagram(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Malformed> {
+        self.bytes_received += bytes.len() as u64;
+        let datagrams = self.datagrams.as_mut().ok_or(Malformed::Forbidden)?;
+        datagrams.on_packet(now, bytes, &mut self.streams, &mut self.inbox)
+    }
+
+    fn on_stream(&mut self, now: Time, lane: LaneId, bytes: &[u8]) -> Result<Heard, Malformed> {
+        self.bytes_received += bytes.len() as u64;
+        let lane = self.lanes.get_mut(usize::from(lane.0)).ok_or(Malformed::Forbidden)?;
+        lane.on_bytes(now, bytes, &mut self.streams, &mut self.inbox)
+    }
+
+    fn on_time(&mut self, now: Time) -> Heard {
+        if now.micros_since(self.heard_at) >= TIME_OUT_US {
+            self.state = State::Ended(Closed::TimedOut);
+        } else if let Some(datagrams) = &mut self.datagrams {
+            datagrams.on_time(now, &mut self.streams);
+        }
+        Heard::Nothing
+    }
+
+    /// What the link wants next; bytes go into `buf`.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        if let Some(channel) = self.pop_message(buf) {
+            return Output::Message(channel);
+        }
+        let output = match &self.state {
+            State::Open => self.poll_carrier(buf),
+            State::Closing(_) => self.poll_closing(buf),
+            State::Ended(_) => self.poll_ended(buf),
+            State::Done => Output::Done,
+        };
+        if matches!(output, Output::Datagram | Output::Stream(_)) {
+            self.bytes_sent += buf.len() as u64;
+        }
+        output
+    }
+
+    fn pop_message(&mut self, buf: &mut Vec<u8>) -> Option<Channel> {
+        if let Some((channel, message)) = self.inbox.first() {
+            buf.clear();
+            buf.extend_from_slice(message);
+            self.inbox.drop_first();
+            return Some(channel);
+        }
+        for channel in ALL_ORDERED {
+            match self.streams.incoming(*channel).pop(buf) {
+                Ok(true) => return Some(*channel),
+                Ok(false) => {}
+                Err(error) => self.state = State::Ended(Closed::Violation(error)),
+            }
+        }
+        None
+    }
+
+    fn poll_carrier(&mut self, buf: &mut Vec<u8>) -> Output {
+        let Link { now, datagrams, lanes, streams, outbox, .. } = self;
+        let mut wake_at = self.heard_at.plus_micros(TIME_OUT_US);
+        if let Some(datagrams) = datagrams {
+            if datagrams.poll(*now, outbox, streams, None, buf) {
+                return Output::Datagram;
+            }
+            wake_at = wake_at.min(datagrams.wake_at(streams));
+        }
+        for (id, lane) in (0..).zip(lanes) {
+            if lane.poll(*now, outbox, streams, None, buf) {
+                return Output::Stream(LaneId(id));
+            }
+            wake_at = lane.wake_at(streams).map_or(wake_at, |at| at.min(wake_at));
+        }
+        Output::WakeAt(wake_at)
+    }
+
+    /// Sends the close: once on a lane, which delivers it; as a datagram until it is acknowledged, within reason.
+    fn poll_closing(&mut self, buf: &mut Vec<u8>) -> Output {
+        let Link { now, datagrams, lanes, streams, outbox, state, .. } = self;
+        let State::Closing(closing) = state else { return Output::Done };
+        let acked = !lanes.is_empty() || datagrams.as_ref().is_none_or(Datagrams::close_acked);
+        if closing.tries > 0 && (acked || closing.tries >= CLOSE_TRIES) {
+            *state = State::Ended(Closed::Here);
+            return self.poll_ended(buf);
+        }
+        if *now < closing.next_at {
+            return Output::WakeAt(closing.next_at);
+        }
+        closing.tries += 1;
+        closing.next_at = now.plus_micros(CLOSE_EVERY_US);
+        match (lanes.first_mut(), datagrams) {
+            (Some(lane), _) => {
+                lane.poll(*now, outbox, streams, Some(closing), buf);
+                Output::Stream(LaneId(0))
+            }
+            (None, Some(datagrams)) => {
+                datagrams.poll(*now, outbox, streams, Some(closing), buf);
+                Output::Datagram
+            }
+            (None, None) => Output::WakeAt(closing.next_at),
+        }
+    }
+
+    fn poll_ended(&mut self, buf: &mut Vec<u8>) -> Output {
+        let Link { now, datagrams, lanes, streams, outbox, .. } = self;
+        if core::mem::take(&mut self.farewell)
+            && let (Some(datagrams), true) = (datagrams, lanes.is_empty())
+        {
+            datagrams.ack_at_once(*now);
+            datagrams.poll(*now, outbox, streams, None, buf);
+            return Output::Datagram;
+        }
+        match core::mem::replace(&mut self.state, State::Done) {
+            State::Ended(closed) => Output::Closed(closed),
+            _ => Output::Done,
+        }
+    }
+
+    /// Whether everything on reliable channels has been acknowledged (or given to a carrier that is reliable).
+    pub fn is_flushed(&self) -> bool {
+        self.streams.out.iter().all(StreamOut::is_empty)
+    }
+
+    /// Bytes that wait on a reliable channel, those on their way included.
+    pub fn queued(&self, channel: Channel) -> usize {
+        self.streams.out.get(usize::from(channel.number())).map_or(self.outbox.queued(), StreamOut::queued)
+    }
+
+    /// The figures so far.
+    pub fn stats(&self) -> LinkStats {
+        let none = Rtt::default();
+        let datagrams = self.datagrams.as_ref();
+        let lane = self.lanes.first().map(Lane::rtt);
+        let rtt = datagrams.map(Datagrams::rtt).or(lane).unwrap_or(&none);
+        let arrivals = datagrams.map(Datagrams::arrivals);
+        LinkStats {
+            rtt_us: rtt.smoothed_us(),
+            min_rtt_us: rtt.min_us(),
+            jitter_us: rtt.jitter_us(),
+            packets_sent: datagrams.map_or(0, Datagrams::packets_sent),
+            packets_lost: datagrams.map_or(0, Datagrams::packets_lost),
+            packets_expected: arrivals.map_or(0, |arrivals| arrivals.expected()),
+            packets_received: arrivals.map_or(0, |arrivals| arrivals.received()),
+            packets_repeated: arrivals.map_or(0, |arrivals| arrivals.repeated()),
+            bytes_sent: self.bytes_sent,
+            bytes_received: self.bytes_received,
+            bytes_resent: datagrams.map_or(0, Datagrams::resent_bytes),
+            redundant_given_up: datagrams.map_or(0, |datagrams| datagrams.redundant().0.given_up()),
+            redundant_skipped: datagrams.map_or(0, |datagrams| datagrams.redundant().1.skipped()),
+        }
+    }
+}

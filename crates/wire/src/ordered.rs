@@ -1,0 +1,281 @@
+//! Reliable, ordered streams over datagrams: the sending end keeps what is not acknowledged, the receiving end keeps
+//! what came too early. One stream a channel, so that a lost chunk never holds up a chat line.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::assembly::{Assembly, KEEP_CAPACITY, put_stream_message};
+use crate::codec::Malformed;
+use crate::ranges::Ranges;
+
+/// How far ahead of what has arrived in full the other side may send. Bounds what comes too early and must be kept.
+pub const STREAM_WINDOW: u64 = 1 << 20;
+
+/// How many separate pieces that came too early are kept; a sender that tears its stream finer than this is refused.
+pub const MAX_EARLY_PIECES: usize = 2_048;
+
+/// How much a sender may queue on one channel: two of the longest messages. Beyond it the caller is told.
+pub const MAX_QUEUED: usize = 2 * crate::channel::MAX_ORDERED_MESSAGE;
+
+/// The sending end of one channel's stream.
+#[derive(Clone, Debug, Default)]
+pub struct StreamOut {
+    /// The stream from `base` on.
+    bytes: VecDeque<u8>,
+    /// Everything before this offset has been acknowledged.
+    base: u64,
+    /// Everything from this offset on has never been sent.
+    unsent: u64,
+    /// What has been acknowledged beyond `base`.
+    acked: Ranges,
+    /// What was lost and must go out again.
+    lost: Ranges,
+}
+
+impl StreamOut {
+    /// Queues a message; false if the queue is full.
+    #[must_use]
+    pub fn push(&mut self, message: &[u8]) -> bool {
+        let fits = self.bytes.len() + message.len() <= MAX_QUEUED;
+        if fits {
+            put_stream_message(&mut self.bytes, message);
+        }
+        fits
+    }
+
+    /// Whether there is anything to send now.
+    pub fn is_ready(&self) -> bool {
+        !self.lost.is_empty() || self.unsent < self.limit()
+    }
+
+    /// Whether everything has been acknowledged.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Bytes queued or on their way.
+    pub fn queued(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn end(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    fn limit(&self) -> u64 {
+        self.end().min(self.base + STREAM_WINDOW)
+    }
+
+    /// Picks the next piece of at most `max` bytes: lost ones first. It counts as sent.
+    pub fn next_piece(&mut self, max: usize) -> Option<Range<u64>> {
+        let piece = match self.lost.first() {
+            Some(lost) => lost.start..lost.end.min(lost.start + max as u64),
+            None => self.unsent..self.limit().min(self.unsent + max as u64),
+        };
+        if piece.is_empty() {
+            return None;
+        }
+        self.lost.remove(piece.clone());
+        self.unsent = self.unsent.max(piece.end);
+        Some(piece)
+    }
+
+    /// Appends the bytes of a piece.
+    pub fn put_piece(&self, out: &mut Vec<u8>, piece: Range<u64>) {
+        let (from, to) = ((piece.start - self.base) as usize, (piece.end - self.base) as usize);
+        let (front, back) = self.bytes.as_slices();
+        out.extend_from_slice(&front[from.min(front.len())..to.min(front.len())]);
+        out.extend_from_slice(&back[from.saturating_sub(front.len())..to.saturating_sub(front.len())]);
+    }
+
+    /// A piece has arrived on the other side.
+    pub fn on_acked(&mut self, piece: Range<u64>) {
+        self.lost.remove(piece.clone());
+        self.acked.insert(piece.start.max(self.base)..piece.end.max(self.base));
+        while let Some(first) = self.acked.first().filter(|first| first.start <= self.base) {
+            self.bytes.drain(..(first.end - self.base) as usize);
+            self.base = first.end;
+            self.acked.remove(first);
+        }
+        if self.bytes.is_empty() && self.bytes.capacity() > KEEP_CAPACITY {
+            self.bytes = VecDeque::new();
+        }
+    }
+
+    /// A piece has probably not arrived: what is not acknowledged of it goes out again.
+    pub fn on_lost(&mut self, piece: Range<u64>) {
+        let mut rest = piece.start.max(self.base)..piece.end.max(self.base);
+        while let Some(gap) = self.acked.first_gap(rest.clone()) {
+            rest.start = gap.end;
+            self.lost.insert(gap);
+        }
+    }
+}
+
+/// The receiving end of one channel's stream.
+#[derive(Clone, Debug, Default)]
+pub struct StreamIn {
+    assembly: Assembly,
+    /// How much of the stream has arrived in full.
+    arrived: u64,
+    /// Which bytes beyond that have arrived too early.
+    early: Ranges,
+    /// The early bytes in order of arrival, and where each run of them belongs.
+    kept: Vec<u8>,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    offset: u64,
+    at: usize,
+    len: usize,
+}
+
+impl StreamIn {
+    /// Takes a piece of the stream. Repeats are dropped, early ones kept.
+    pub fn on_piece(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
+        let end = offset.checked_add(bytes.len() as u64).ok_or(Malformed::Forbidden)?;
+        if end > self.arrived + STREAM_WINDOW {
+            return Err(Malformed::Forbidden);
+        }
+        if offset > self.arrived {
+            return self.keep(offset, bytes);
+        }
+        let skip = (self.arrived - offset) as usize;
+        if let Some(fresh) = bytes.get(skip..).filter(|fresh| !fresh.is_empty()) {
+            self.arrived = end;
+            self.assembly.push(fresh)?;
+            self.release()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what is new of an early piece.
+    fn keep(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut rest = offset..offset + bytes.len() as u64;
+        while let Some(gap) = self.early.first_gap(rest.clone()) {
+            if self.pieces.len() == MAX_EARLY_PIECES {
+                return Err(Malformed::Forbidden);
+            }
+            let fresh = &bytes[(gap.start - offset) as usize..(gap.end - offset) as usize];
+            self.pieces.push(Piece { offset: gap.start, at: self.kept.len(), len: fresh.len() });
+            self.kept.extend_from_slice(fresh);
+            rest.start = gap.end;
+            self.early.insert(gap);
+        }
+        Ok(())
+    }
+
+    /// Moves early bytes whose turn has come into the assembly.
+    fn release(&mut self) -> Result<(), Malformed> {
+        let Some(first) = self.early.first() else { return Ok(()) };
+        if first.start > self.arrived {
+            return Ok(());
+        }
+        self.pieces.sort_unstable_by_key(|piece| piece.offset);
+        let mut done = 0;
+        for piece in &self.pieces {
+            if piece.offset > self.arrived {
+                break;
+            }
+            done += 1;
+            // An in-order piece may have overtaken part of what was kept.
+            let skip = ((self.arrived - piece.offset) as usize).min(piece.len);
+            self.assembly.push(&self.kept[piece.at + skip..piece.at + piece.len])?;
+            self.arrived = self.arrived.max(piece.offset + piece.len as u64);
+        }
+        self.pieces.drain(..done);
+        self.early.remove(0..self.arrived);
+        self.compact();
+        Ok(())
+    }
+
+    /// Frees the kept bytes that have been released, once they are most of it.
+    fn compact(&mut self) {
+        let live: usize = self.pieces.iter().map(|piece| piece.len).sum();
+        if live == 0 {
+            self.kept.clear();
+            if self.kept.capacity() > KEEP_CAPACITY {
+                self.kept = Vec::new();
+            }
+        } else if self.kept.len() > 2 * live + KEEP_CAPACITY {
+            self.pieces.sort_unstable_by_key(|piece| piece.at);
+            let mut to = 0;
+            for piece in &mut self.pieces {
+                self.kept.copy_within(piece.at..piece.at + piece.len, to);
+                piece.at = to;
+                to += piece.len;
+            }
+            self.kept.truncate(to);
+        }
+    }
+
+    /// Moves the next whole message into `out`.
+    pub fn pop(&mut self, out: &mut Vec<u8>) -> Result<bool, Malformed> {
+        self.assembly.pop(out)
+    }
+
+    /// Takes the next bytes of a stream that a carrier already keeps in order.
+    pub fn on_next(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        self.arrived += bytes.len() as u64;
+        self.assembly.push(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+    use sametick_sim::Rng;
+
+    #[test]
+    fn a_piece_beyond_the_window_is_refused_without_keeping_it() {
+        let mut stream = StreamIn::default();
+        assert_eq!(stream.on_piece(STREAM_WINDOW, &[0]), Err(Malformed::Forbidden));
+        assert_eq!(stream.on_piece(u64::MAX, &[0]), Err(Malformed::Forbidden));
+        assert_eq!(stream.on_piece(STREAM_WINDOW - 1, &[0]), Ok(()));
+        assert!(stream.kept.capacity() <= 64);
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_arrives_once_and_in_order(seed: u64, count in 1usize..40, piece in 1usize..400) {
+            let mut rng = Rng::new(seed);
+            let messages: Vec<Vec<u8>> = (0..count)
+                .map(|_| (0..rng.below(600)).map(|_| rng.next_u64() as u8).collect())
+                .collect();
+            let (mut sender, mut receiver) = (StreamOut::default(), StreamIn::default());
+            messages.iter().for_each(|message| assert!(sender.push(message)));
+            let (mut flying, mut out, mut got) = (vec![], vec![], vec![]);
+            while !sender.is_empty() {
+                while let Some(range) = sender.next_piece(16 + rng.below(piece as u64) as usize) {
+                    let mut bytes = vec![];
+                    sender.put_piece(&mut bytes, range.clone());
+                    flying.push((range, bytes));
+                }
+                // Any order, some lost, some lost but reported late, some twice.
+                let (range, bytes) = flying.swap_remove(rng.below(flying.len() as u64) as usize);
+                match rng.below(4) {
+                    0 => sender.on_lost(range),
+                    1 => {
+                        receiver.on_piece(range.start, &bytes).unwrap();
+                        sender.on_lost(range);
+                    }
+                    _ => {
+                        receiver.on_piece(range.start, &bytes).unwrap();
+                        receiver.on_piece(range.start, &bytes).unwrap();
+                        sender.on_acked(range);
+                    }
+                }
+                while receiver.pop(&mut out).unwrap() {
+                    got.push(out.clone());
+                }
+            }
+            prop_assert_eq!(got, messages);
+            prop_assert!(receiver.pieces.is_empty() && receiver.early.is_empty());
+        }
+    }
+}

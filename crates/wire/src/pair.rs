@@ -1,0 +1,235 @@
+//! Two ends of a link on a bad network in virtual time: the harness every protocol is tested on.
+//!
+//! ```
+//! use sametick_wire::{Carrier, Channel, pair::{Pair, Side}};
+//!
+//! let mut pair = Pair::new(Carrier::Datagrams, "rtt=200ms,loss=30%".parse().unwrap(), 7);
+//! pair.send(Side::A, Channel::Chat, b"hello");
+//! pair.run_millis(5_000);
+//! assert_eq!(pair.take(Side::B), [(Channel::Chat, b"hello".to_vec())]);
+//! ```
+
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use crate::channel::Channel;
+use crate::link::{Carrier, Closed, Input, LaneId, Link, Output};
+use crate::netem::{Netem, Profile, Stats};
+
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one.
+    A,
+    /// The other.
+    B,
+}
+
+impl Side {
+    const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The other end.
+    pub const fn other(self) -> Side {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
+}
+
+/// What stands between a link and the network: a carrier drops what was damaged on the way.
+const CHECK: usize = 8;
+
+struct End {
+    link: Link,
+    wake_at: Option<Time>,
+    /// What this end has sent and the other has not received.
+    packets: Netem,
+    lanes: Netem<LaneId>,
+    buf: Vec<u8>,
+    received: Vec<(Channel, Vec<u8>)>,
+    closed: Option<Closed>,
+}
+
+/// Two links and the network between them.
+pub struct Pair {
+    now: Time,
+    ends: [End; 2],
+    buf: Vec<u8>,
+    /// Whether messages that arrive are kept, or only counted.
+    keep: bool,
+    arrived: [u64; 2],
+}
+
+impl Pair {
+    /// Two links of one kind of carrier over a network with the same faults both ways. One seed, one result.
+    pub fn new(carrier: Carrier, profile: Profile, seed: u64) -> Pair {
+        let end = |side: u64| End {
+            link: Link::new(Time::ZERO, carrier),
+            wake_at: Some(Time::ZERO),
+            packets: Netem::new(profile, seed.wrapping_mul(4).wrapping_add(side)),
+            lanes: Netem::new(profile.without_loss(), seed.wrapping_mul(4).wrapping_add(2 + side)),
+            buf: Vec::new(),
+            received: Vec::new(),
+            closed: None,
+        };
+        Pair { now: Time::ZERO, ends: [end(0), end(1)], buf: Vec::new(), keep: true, arrived: [0; 2] }
+    }
+
+    /// Counts messages from now on instead of keeping them, so that the harness itself allocates nothing.
+    pub fn count_only(&mut self) {
+        self.keep = false;
+    }
+
+    /// How many messages have arrived at an end.
+    pub fn arrived(&self, side: Side) -> u64 {
+        self.arrived[side.index()]
+    }
+
+    /// The virtual time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// One end's link.
+    pub fn link(&mut self, side: Side) -> &mut Link {
+        &mut self.ends[side.index()].link
+    }
+
+    /// What the network did to the datagrams that `side` sent.
+    pub fn network(&self, side: Side) -> Stats {
+        self.ends[side.index()].packets.stats()
+    }
+
+    /// Changes the network from now on, both ways.
+    pub fn set_profile(&mut self, profile: Profile) {
+        for end in &mut self.ends {
+            end.packets.set_profile(profile);
+            end.lanes.set_profile(profile.without_loss());
+        }
+    }
+
+    /// Cuts or mends the network, both ways.
+    pub fn set_down(&mut self, down: bool) {
+        self.ends.iter_mut().for_each(|end| end.packets.set_down(down));
+    }
+
+    /// Sends a message from one end.
+    ///
+    /// # Panics
+    /// If the link does not take it.
+    pub fn send(&mut self, side: Side, channel: Channel, message: &[u8]) {
+        let now = self.now;
+        self.ends[side.index()].link.send(now, channel, message).expect("the link takes the message");
+        self.drain(side);
+    }
+
+    /// Closes one end.
+    pub fn close(&mut self, side: Side, code: u8, text: &str) {
+        let now = self.now;
+        self.link(side).close(now, code, text);
+        self.drain(side);
+    }
+
+    /// The messages that have arrived at one end since the last call.
+    pub fn take(&mut self, side: Side) -> Vec<(Channel, Vec<u8>)> {
+        core::mem::take(&mut self.ends[side.index()].received)
+    }
+
+    /// Why one end's link has ended, if it has.
+    pub fn closed(&self, side: Side) -> Option<&Closed> {
+        self.ends[side.index()].closed.as_ref()
+    }
+
+    /// Lets virtual time pass.
+    pub fn run_millis(&mut self, ms: u64) {
+        self.run_until(self.now.plus_micros(ms * 1_000));
+    }
+
+    /// Lets virtual time pass up to a moment.
+    pub fn run_until(&mut self, until: Time) {
+        while let Some(next) = self.next_event().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            for side in [Side::A, Side::B] {
+                self.deliver(side);
+                if self.ends[side.index()].wake_at.is_some_and(|at| at <= self.now) {
+                    self.handle(side, Input::Timeout);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let of = |end: &End| [end.wake_at, end.packets.next_delivery(), end.lanes.next_delivery()];
+        self.ends.iter().flat_map(of).flatten().min()
+    }
+
+    /// Hands what the other end sent and has arrived by now to `side`.
+    fn deliver(&mut self, side: Side) {
+        let from = side.other().index();
+        let mut packet = core::mem::take(&mut self.buf);
+        while self.ends[from].packets.poll(self.now, &mut packet).is_some() {
+            if let Some(intact) = checked(&packet) {
+                self.handle(side, Input::Datagram(intact));
+            }
+        }
+        while let Some(lane) = self.ends[from].lanes.poll(self.now, &mut packet) {
+            self.handle(side, Input::Stream(lane, &packet));
+        }
+        self.buf = packet;
+    }
+
+    fn handle(&mut self, side: Side, input: Input<'_>) {
+        let now = self.now;
+        // An error also comes out as `Closed`, which is what tests look at.
+        let _ = self.link(side).handle(now, input);
+        self.drain(side);
+    }
+
+    fn drain(&mut self, side: Side) {
+        let (now, index) = (self.now, side.index());
+        let end = &mut self.ends[index];
+        let mut buf = core::mem::take(&mut end.buf);
+        loop {
+            match end.link.poll_output(&mut buf) {
+                Output::Datagram => {
+                    let check = check(&buf);
+                    buf.extend_from_slice(&check);
+                    end.packets.send(now, (), &buf);
+                }
+                Output::Stream(lane) => end.lanes.send(now, lane, &buf),
+                Output::Message(channel) => {
+                    self.arrived[index] += 1;
+                    if self.keep {
+                        end.received.push((channel, buf.clone()));
+                    }
+                }
+                Output::Closed(closed) => end.closed = Some(closed),
+                Output::WakeAt(at) => {
+                    end.wake_at = Some(at);
+                    break;
+                }
+                Output::Done => {
+                    end.wake_at = None;
+                    break;
+                }
+            }
+        }
+        end.buf = buf;
+    }
+}
+
+fn check(bytes: &[u8]) -> [u8; CHECK] {
+    // FNV-1a: enough to tell flipped bits in a test network.
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash).to_le_bytes()
+}
+
+fn checked(packet: &[u8]) -> Option<&[u8]> {
+    let (bytes, sum) = packet.split_last_chunk::<CHECK>()?;
+    (check(bytes) == *sum).then_some(bytes)
+}

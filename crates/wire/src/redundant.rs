@@ -1,0 +1,204 @@
+//! Messages that ride in every packet until one that carried them is acknowledged: no loss below that of a whole
+//! round trip can delay them.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::channel::Channel;
+use crate::codec::varint_len;
+use crate::frame::{MAX_REDUNDANT_COUNT, Messages, put_redundant};
+use crate::packet::widen;
+
+/// How many bytes of a packet the repeats may take; older messages are given up when newer ones need the room.
+pub const REDUNDANT_BUDGET: usize = 600;
+
+/// The bytes of a block around its messages.
+const BLOCK_HEAD: usize = 4;
+
+/// The sending end.
+#[derive(Clone, Debug)]
+pub struct RedundantOut {
+    /// The bytes of all messages that are still repeated, oldest first. Its front is cut lazily.
+    bytes: Vec<u8>,
+    /// The lengths of those messages.
+    lens: VecDeque<usize>,
+    /// Where the oldest message begins in `bytes`.
+    start: usize,
+    /// The number of the oldest message.
+    first: u64,
+    /// The number of the first message that has not been in any packet.
+    fresh: u64,
+    given_up: u64,
+}
+
+impl RedundantOut {
+    /// An empty sender. Room for a full block is taken at once, so that nothing is allocated later.
+    pub fn new() -> RedundantOut {
+        RedundantOut {
+            bytes: Vec::with_capacity(2 * REDUNDANT_BUDGET),
+            lens: VecDeque::with_capacity(MAX_REDUNDANT_COUNT + 1),
+            start: 0,
+            first: 0,
+            fresh: 0,
+            given_up: 0,
+        }
+    }
+
+    /// Queues a message, giving up the oldest ones if they would not fit into a packet with it.
+    pub fn push(&mut self, message: &[u8]) {
+        self.bytes.extend_from_slice(message);
+        self.lens.push_back(message.len());
+        while self.lens.len() > MAX_REDUNDANT_COUNT || self.block_len() > REDUNDANT_BUDGET {
+            self.drop_first();
+            self.given_up += 1;
+        }
+        self.fresh = self.fresh.max(self.first);
+    }
+
+    fn drop_first(&mut self) {
+        self.start += self.lens.pop_front().unwrap_or(0);
+        self.first += 1;
+        if self.start == self.bytes.len() || self.start > REDUNDANT_BUDGET {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+    }
+
+    /// How long the block with all messages would be.
+    pub fn block_len(&self) -> usize {
+        let lens: usize = self.lens.iter().map(|len| len + varint_len(*len as u64)).sum();
+        BLOCK_HEAD + lens
+    }
+
+    /// Whether a message waits to be sent for the first time.
+    pub fn has_fresh(&self) -> bool {
+        self.fresh < self.next()
+    }
+
+    /// Whether a message is not acknowledged yet.
+    pub fn is_empty(&self) -> bool {
+        self.lens.is_empty()
+    }
+
+    /// Messages given up before they were acknowledged.
+    pub const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    fn next(&self) -> u64 {
+        self.first + self.lens.len() as u64
+    }
+
+    /// Appends the block with all messages. Returns the number after the newest, to be given back to [`Self::on_acked`].
+    pub fn put(&mut self, out: &mut Vec<u8>, channel: Channel) -> u64 {
+        let mut at = self.start;
+        let messages = self.lens.iter().map(|len| {
+            at += len;
+            &self.bytes[at - len..at]
+        });
+        put_redundant(out, channel, self.first, messages);
+        self.fresh = self.next();
+        self.fresh
+    }
+
+    /// A packet arrived that carried every message below `until`.
+    pub fn on_acked(&mut self, until: u64) {
+        while self.first < until && !self.lens.is_empty() {
+            self.drop_first();
+        }
+    }
+}
+
+impl Default for RedundantOut {
+    fn default() -> Self {
+        RedundantOut::new()
+    }
+}
+
+/// The receiving end.
+#[derive(Clone, Debug, Default)]
+pub struct RedundantIn {
+    /// The number of the first message that has not arrived.
+    next: u64,
+    skipped: u64,
+}
+
+impl RedundantIn {
+    /// Hands every message of the block that is new to `deliver`, oldest first.
+    pub fn on_block<'a>(&mut self, first: u16, messages: &Messages<'a>, mut deliver: impl FnMut(&'a [u8])) {
+        let first = widen(first, self.next);
+        for (number, message) in (first..).zip(messages.iter()) {
+            if number >= self.next {
+                self.skipped += number - self.next;
+                self.next = number + 1;
+                deliver(message);
+            }
+        }
+    }
+
+    /// Messages that the sender gave up before any packet with them arrived.
+    pub const fn skipped(&self) -> u64 {
+        self.skipped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Reader;
+    use crate::frame::Frame;
+    use alloc::vec;
+    use proptest::prelude::*;
+    use sametick_sim::Rng;
+
+    fn receive(receiver: &mut RedundantIn, block: &[u8], got: &mut Vec<Vec<u8>>) {
+        match Frame::read(&mut Reader::new(block)).unwrap() {
+            Frame::Redundant { first, messages, .. } => {
+                receiver.on_block(first, &messages, |message| got.push(message.to_vec()));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_message_arrives_once_in_order_while_one_packet_in_a_while_does(
+            seed: u64, loss in 0u64..70, count in 1u64..70_000,
+        ) {
+            let mut rng = Rng::new(seed);
+            let (mut sender, mut receiver) = (RedundantOut::new(), RedundantIn::default());
+            let (mut got, mut sent) = (vec![], vec![]);
+            for number in 0..count.min(if seed.is_multiple_of(16) { 70_000 } else { 300 }) {
+                let message = number.to_le_bytes()[..1 + (number % 4) as usize].to_vec();
+                sender.push(&message);
+                sent.push(message);
+                let mut block = vec![];
+                let until = sender.put(&mut block, Channel::Input);
+                if !rng.chance(loss, 100) {
+                    receive(&mut receiver, &block, &mut got);
+                    if !rng.chance(loss, 100) {
+                        sender.on_acked(until);
+                    }
+                }
+            }
+            let mut block = vec![];
+            sender.put(&mut block, Channel::Input);
+            receive(&mut receiver, &block, &mut got);
+            prop_assert_eq!(receiver.skipped(), 0);
+            prop_assert_eq!(sender.given_up() > 0 && loss == 0, false);
+            prop_assert_eq!(got, sent);
+        }
+
+        #[test]
+        fn a_block_never_outgrows_its_budget(messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..400), 1..100)) {
+            let mut sender = RedundantOut::new();
+            for message in &messages {
+                sender.push(message);
+                prop_assert!(sender.block_len() <= REDUNDANT_BUDGET);
+                let mut block = vec![];
+                sender.put(&mut block, Channel::Input);
+                prop_assert_eq!(block.len(), sender.block_len());
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! How much bulk may be on its way. Watches the round trip rather than loss: bulk backs off as soon as a queue builds
+//! up somewhere on the path, so that it never delays inputs (after LEDBAT, RFC 6817).
+
+use sametick_sim::Time;
+
+use crate::packet::MAX_DATAGRAM;
+use crate::rtt::{INITIAL_RTT_US, Rtt};
+
+/// What may fly before anything is known: about ten datagrams, as TCP does.
+pub const INITIAL_WINDOW: u64 = 10 * MAX_DATAGRAM as u64;
+
+/// Always allowed, however bad the path: bulk gets slow, never stuck.
+pub const MIN_WINDOW: u64 = 4 * MAX_DATAGRAM as u64;
+
+/// Never more than this: 1 MiB a round trip is 5 MB/s at 200 ms.
+pub const MAX_WINDOW: u64 = 1 << 20;
+
+/// The queueing delay that bulk may cause. A tick at 60 Hz takes 17 ms.
+pub const TARGET_DELAY_US: u64 = 15_000;
+
+/// How many bytes may leave at once when the pace allows more than that: a burst the next hop's queue can take.
+const BURST: u64 = 4 * MAX_DATAGRAM as u64;
+
+/// Less room than this is none.
+const CRUMB: u64 = MAX_DATAGRAM as u64;
+
+/// The bulk in flight on one link, its limit, and its pace.
+#[derive(Clone, Debug)]
+pub struct Window {
+    limit: u64,
+    flying: u64,
+    credit: u64,
+    credited_at: Time,
+    /// No second reduction before this: one loss of a round trip counts once.
+    spare_until: Time,
+}
+
+impl Window {
+    /// An empty window that starts at `now`.
+    pub const fn new(now: Time) -> Window {
+        Window { limit: INITIAL_WINDOW, flying: 0, credit: BURST, credited_at: now, spare_until: now }
+    }
+
+    /// Bytes that may leave now: a datagram's worth at least, or none, so that bulk is not torn into crumbs.
+    pub fn room(&self) -> u64 {
+        let room = self.limit.saturating_sub(self.flying).min(self.credit);
+        if room < CRUMB { 0 } else { room }
+    }
+
+    /// Lets time earn credit: one window a round trip, and a quarter more so that the pace is not the limit.
+    pub fn tick(&mut self, now: Time, rtt: &Rtt) {
+        let earned = self.rate(rtt) * now.micros_since(self.credited_at) / 1_000_000;
+        if earned > 0 {
+            self.credit = (self.credit + earned).min(BURST);
+            self.credited_at = now;
+        }
+    }
+
+    /// When a datagram's worth of credit will be there, if only credit is missing.
+    pub fn ready_at(&self, rtt: &Rtt) -> Option<Time> {
+        if self.flying + CRUMB > self.limit {
+            return None;
+        }
+        let wait_us = CRUMB.saturating_sub(self.credit) * 1_000_000 / self.rate(rtt);
+        Some(self.credited_at.plus_micros(wait_us + 1))
+    }
+
+    /// Bytes a second.
+    fn rate(&self, rtt: &Rtt) -> u64 {
+        let round_trip_us = rtt.smoothed_us().unwrap_or(INITIAL_RTT_US).max(1_000);
+        (self.limit * 1_250_000 / round_trip_us).max(1_000)
+    }
+
+    /// Bytes have left.
+    pub fn on_sent(&mut self, bytes: u64) {
+        self.flying += bytes;
+        self.credit = self.credit.saturating_sub(bytes);
+    }
+
+    /// Bytes have arrived, after the round trip that `rtt` sampled last.
+    pub fn on_acked(&mut self, bytes: u64, rtt: &Rtt) {
+        self.flying = self.flying.saturating_sub(bytes);
+        let queueing_us = rtt.queueing_us();
+        if queueing_us <= TARGET_DELAY_US {
+            // Up to half a byte for each that arrived: the delay shows a round trip late, so doubling would overshoot.
+            self.limit += bytes * (TARGET_DELAY_US - queueing_us) / (2 * TARGET_DELAY_US);
+        } else {
+            let over = (queueing_us - TARGET_DELAY_US).min(TARGET_DELAY_US);
+            self.limit -= (bytes * over / TARGET_DELAY_US).min(self.limit / 2);
+        }
+        self.limit = self.limit.clamp(MIN_WINDOW, MAX_WINDOW);
+    }
+
+    /// Bytes were lost.
+    pub fn on_lost(&mut self, now: Time, bytes: u64, rtt: &Rtt) {
+        self.flying = self.flying.saturating_sub(bytes);
+        if now >= self.spare_until {
+            self.limit = (self.limit * 7 / 10).max(MIN_WINDOW);
+            self.spare_until = now.plus_micros(rtt.smoothed_us().unwrap_or(INITIAL_RTT_US));
+        }
+    }
+}
