@@ -3,8 +3,9 @@
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
 
-/// PCG-XSL-RR 128/64-like quality from 16 bytes of state is not needed here: this is SplitMix64 seeding
-/// xoroshiro128++, small, fast, equal on every platform.
+/// xoroshiro128++, seeded by SplitMix64: 16 bytes of state, fast, and the same numbers on every platform.
+///
+/// Good enough for any game, and predictable by anyone who sees the state: no secrets from here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Rng {
     s: [u64; 2],
@@ -15,6 +16,7 @@ impl Rng {
     pub const fn new(seed: u64) -> Rng {
         let (first, seed) = split_mix(seed);
         let (second, _) = split_mix(seed);
+        // All zeros is the one state the generator never leaves.
         Rng { s: [first, second | 1] }
     }
 
@@ -40,6 +42,15 @@ impl Rng {
         }
     }
 
+    /// A number from `low` to `high`, both included, without bias. `low` if they are the wrong way round.
+    pub const fn between(&mut self, low: i32, high: i32) -> i32 {
+        if low >= high {
+            return low;
+        }
+        let span = (high as i64 - low as i64) as u64 + 1;
+        (low as i64 + self.below(span) as i64) as i32
+    }
+
     /// True with a chance of `numerator` in `denominator`.
     pub const fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator
@@ -48,6 +59,18 @@ impl Rng {
     /// A number in `[0, 1)` with 24 random bits: exact on every platform.
     pub const fn unit_f32(&mut self) -> f32 {
         (self.next_u64() >> 40) as f32 * (1.0 / 16_777_216.0)
+    }
+
+    /// One of the items; `None` if there are none.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        items.get(self.below(items.len() as u64) as usize)
+    }
+
+    /// Puts the items in random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
     }
 }
 

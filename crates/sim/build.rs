@@ -1,0 +1,5 @@
+//! Gives the crate its own build id, see `sametick_sim::BUILD`.
+
+fn main() {
+    sametick_build_id::emit();
+}

@@ -1,0 +1,79 @@
+//! The contract between a game and everything that runs it.
+
+use alloc::string::String;
+
+use postcard_schema::Schema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{BuildId, Inputs, SchemaHash, TickRate, schema};
+
+/// A deterministic game: the type that implements it *is* the state of the game.
+///
+/// Same state + same inputs = same next state, bit for bit, native or wasm. For that, a state and its step
+/// - keep everything that matters in serialised fields: no `#[serde(skip)]`, no statics, no `Rc` with cells;
+/// - take randomness from an [`Rng`](crate::Rng) in the state, float functions from [`maths`](crate::maths), and
+///   time from the number of ticks;
+/// - use `Vec` and `BTreeMap`, whose order is their content's order.
+///
+/// [`sync_test`](crate::sync_test::sync_test) finds what breaks these rules.
+/// The bound on [`Schema`] already keeps some of it out: `usize` and hash maps have none.
+///
+/// ```compile_fail
+/// #[derive(sametick_sim::Schema)]
+/// struct State { score: usize }
+/// ```
+pub trait Game: Clone + Serialize + DeserializeOwned + Schema + 'static {
+    /// The name of the game in sessions, logs and saves: short, lower case.
+    const NAME: &'static str;
+
+    /// How many ticks a second the game runs at.
+    const RATE: TickRate;
+
+    /// What decides the simulation, as a hash: [`build_id!()`](crate::build_id).
+    const BUILD: BuildId;
+
+    /// What a session starts from: scenario, difficulty, seed.
+    type Setup: Clone + Serialize + DeserializeOwned + Schema + 'static;
+
+    /// What one seat does in one tick. Small: it is sent and kept for every tick.
+    type Input: Clone + Serialize + DeserializeOwned + Schema + 'static;
+
+    /// The state before the first step.
+    fn new(setup: &Self::Setup) -> Self;
+
+    /// One tick: from this state and what everyone did to the next state.
+    ///
+    /// Where a seat's input is missing, [`Row::input_or`](crate::Row::input_or) says what most games use.
+    fn step(&mut self, inputs: &Inputs<Self::Input>);
+
+    /// What a remote seat probably does next, to show something before its input arrives. The same again, by default.
+    fn guess(last: &Self::Input) -> Self::Input {
+        last.clone()
+    }
+}
+
+/// The description of all types of a game: its state, setup and input.
+pub fn description_of<G: Game>() -> String {
+    schema::describe(&[G::SCHEMA, G::Setup::SCHEMA, G::Input::SCHEMA])
+}
+
+/// The schema hash of all types of a game.
+pub fn schema_hash_of<G: Game>() -> SchemaHash {
+    schema::hash_description(&description_of::<G>())
+}
+
+/// The [`BuildId`] of the crate this is used in, for [`Game::BUILD`]. A constant.
+///
+/// The crate needs a `build.rs` with `fn main() { sametick_build_id::emit(); }` and `sametick-build-id` among its
+/// build-dependencies.
+#[macro_export]
+macro_rules! build_id {
+    () => {
+        $crate::BuildId::from_hex(::core::env!(
+            "SAMETICK_BUILD_ID",
+            "no build id: give the crate a build.rs with `fn main() { sametick_build_id::emit(); }`"
+        ))
+        .expect("SAMETICK_BUILD_ID has 32 hexadecimal digits")
+    };
+}

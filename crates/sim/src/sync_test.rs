@@ -1,0 +1,241 @@
+//! The sync-test: is a game as deterministic as its author believes? Offline, in one process.
+//!
+//! A rollback saves a state, goes on, comes back and simulates the same ticks again. The sync-test does that at
+//! every tick and at every depth, from clones and from saved bytes, and compares. A state that hides something from
+//! serialisation, a step that looks at anything but its arguments, or an input that does not survive being sent,
+//! shows as the first tick and field that differ.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::canon::{self, DecodeError};
+use crate::diff::{Difference, differences};
+use crate::hash::encode;
+use crate::{Game, Inputs, StateHash, Tick};
+
+/// How many differing fields a report names.
+const REPORTED: usize = 16;
+
+/// Runs a game for `ticks` ticks and simulates every tick again from each of the `max_depth` states before it.
+///
+/// `inputs` fills in what happens in the step that leads to the tick it is given; drive it from an
+/// [`Rng`](crate::Rng) to cover more than one would think of. A tick costs about `max_depth`² steps. Returns the
+/// hash of the last state, which a test can pin.
+///
+/// The front page of this crate has an example.
+pub fn sync_test<G: Game>(
+    setup: &G::Setup,
+    ticks: u32,
+    max_depth: u32,
+    mut inputs: impl FnMut(Tick, &mut Inputs<G::Input>),
+) -> Result<StateHash, Desync> {
+    let mut run = Run::<G>::start(setup)?;
+    let mut now = Inputs::new();
+    for tick in (1..=ticks).map(Tick) {
+        now.clear();
+        inputs(tick, &mut now);
+        run.advance(tick, &now, max_depth)?;
+    }
+    Ok(run.history.back().map_or(StateHash::of(&run.state), |saved| saved.hash))
+}
+
+/// Where a game first fails to be deterministic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desync {
+    /// The first tick whose state differs.
+    pub tick: Tick,
+    /// What was done when it showed.
+    pub cause: Cause,
+    /// The fields that differ: first as they were when the tick was first reached, then as they came out again.
+    pub differences: Vec<Difference>,
+}
+
+/// What was done when a difference showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// `Game::new` was called again with the same setup, after that had been sent.
+    New,
+    /// The inputs of the tick, or the setup, were written and read back, and came out differently.
+    Inputs,
+    /// A state was cloned.
+    Clone,
+    /// A state was written and read back.
+    RoundTrip,
+    /// Bytes just written could not be read.
+    Unreadable(DecodeError),
+    /// Ticks were simulated again.
+    Again {
+        /// From the state of this tick.
+        from: Tick,
+        /// Which was brought back in this way.
+        via: Via,
+    },
+    /// Stepping a clone changed the original: they share memory.
+    SharedMemory,
+}
+
+/// How a saved state was brought back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Via {
+    /// As a clone. A difference means that a step depends on something outside the state.
+    Clone,
+    /// Through canonical bytes. A difference that clones do not show means that part of the state is not serialised.
+    Bytes,
+}
+
+impl fmt::Display for Desync {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tick {} differs after {}", self.tick, self.cause)?;
+        self.differences.iter().try_for_each(|difference| write!(f, "\n  {difference}"))
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::New => f.write_str("calling new() again: it depends on more than the setup"),
+            Cause::Inputs => f.write_str("sending the inputs or setup: part of them is not serialised"),
+            Cause::Clone => f.write_str("cloning the state"),
+            Cause::RoundTrip => f.write_str("writing the state and reading it back"),
+            Cause::Unreadable(error) => write!(f, "writing the state, which cannot be read back: {error}"),
+            Cause::Again { from, via: Via::Clone } => write!(
+                f,
+                "simulating again from a clone of tick {from}: step() depends on something outside the state"
+            ),
+            Cause::Again { from, via: Via::Bytes } => write!(
+                f,
+                "simulating again from the saved bytes of tick {from}: part of the state is not serialised"
+            ),
+            Cause::SharedMemory => f.write_str("stepping a clone of it: clones share memory"),
+        }
+    }
+}
+
+impl core::error::Error for Desync {}
+
+/// A state as a rollback keeps it, and the inputs that led on from it.
+struct Saved<G: Game> {
+    tick: Tick,
+    state: G,
+    bytes: Vec<u8>,
+    hash: StateHash,
+    inputs: Inputs<G::Input>,
+}
+
+/// The run of a game with its last states.
+struct Run<G: Game> {
+    state: G,
+    history: VecDeque<Saved<G>>,
+}
+
+impl<G: Game> Run<G> {
+    fn start(setup: &G::Setup) -> Result<Run<G>, Desync> {
+        let state = G::new(setup);
+        let again = G::new(&sent(setup, Tick::ZERO)?);
+        expect_equal(&state, &again, Tick::ZERO, Cause::New)?;
+        let first = Saved::of(&state, Tick::ZERO)?;
+        Ok(Run { state, history: VecDeque::from([first]) })
+    }
+
+    fn advance(&mut self, tick: Tick, inputs: &Inputs<G::Input>, max_depth: u32) -> Result<(), Desync> {
+        if let Some(before) = self.history.back_mut() {
+            before.inputs = sent(inputs, tick)?;
+        }
+        self.state.step(inputs);
+        self.history.push_back(Saved::of(&self.state, tick)?);
+        for depth in 1..self.history.len() {
+            self.repeat(depth, Via::Clone)?;
+            self.repeat(depth, Via::Bytes)?;
+        }
+        self.expect_untouched(tick)?;
+        while self.history.len() > max_depth as usize {
+            self.history.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Simulates the last `depth` ticks again and compares every one of them.
+    fn repeat(&self, depth: usize, via: Via) -> Result<(), Desync> {
+        let start = self.history.len() - 1 - depth;
+        let ticks = self.history.range(start..).zip(self.history.range(start + 1..));
+        let mut again = self.history[start].restore(via)?;
+        let from = self.history[start].tick;
+        for (before, after) in ticks {
+            again.step(&before.inputs);
+            if StateHash::of(&again) != after.hash {
+                return Err(after.desync(&again, Cause::Again { from, via }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing that was done to copies may show in the state we go on with.
+    fn expect_untouched(&self, tick: Tick) -> Result<(), Desync> {
+        match self.history.back() {
+            Some(saved) if saved.tick == tick && saved.hash != StateHash::of(&self.state) => {
+                Err(saved.desync(&self.state, Cause::SharedMemory))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<G: Game> Saved<G> {
+    fn of(state: &G, tick: Tick) -> Result<Saved<G>, Desync> {
+        let mut bytes = Vec::new();
+        encode(state, &mut bytes);
+        let saved = Saved {
+            tick,
+            state: state.clone(),
+            hash: StateHash::of_bytes(&bytes),
+            bytes,
+            inputs: Inputs::new(),
+        };
+        expect_equal(state, &saved.state, tick, Cause::Clone)?;
+        expect_equal(state, &saved.restore(Via::Bytes)?, tick, Cause::RoundTrip)?;
+        Ok(saved)
+    }
+
+    fn restore(&self, via: Via) -> Result<G, Desync> {
+        match via {
+            Via::Clone => Ok(self.state.clone()),
+            Via::Bytes => read(&self.bytes, self.tick),
+        }
+    }
+
+    /// The report for a state that should equal this one.
+    fn desync(&self, again: &G, cause: Cause) -> Desync {
+        // Bytes cannot have changed since; a clone that shares memory can.
+        let first = self.restore(Via::Bytes);
+        let differences = first.map(|first| differences(&first, again, REPORTED)).unwrap_or_default();
+        Desync { tick: self.tick, cause, differences }
+    }
+}
+
+/// A value as it arrives after being sent. It must be the same value.
+fn sent<T: Serialize + DeserializeOwned>(value: &T, tick: Tick) -> Result<T, Desync> {
+    let mut bytes = Vec::new();
+    encode(value, &mut bytes);
+    let arrived = read(&bytes, tick)?;
+    expect_equal(value, &arrived, tick, Cause::Inputs)?;
+    Ok(arrived)
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8], tick: Tick) -> Result<T, Desync> {
+    canon::from_canonical(bytes).map_err(|error| Desync {
+        tick,
+        cause: Cause::Unreadable(error),
+        differences: Vec::new(),
+    })
+}
+
+fn expect_equal<T: Serialize>(first: &T, again: &T, tick: Tick, cause: Cause) -> Result<(), Desync> {
+    if StateHash::of(first) == StateHash::of(again) {
+        return Ok(());
+    }
+    Err(Desync { tick, cause, differences: differences(first, again, REPORTED) })
+}

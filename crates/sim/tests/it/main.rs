@@ -1,0 +1,11 @@
+//! Tests of the simulation crate, by what they are about.
+
+mod canonical;
+mod game;
+mod hashes;
+mod inputs;
+mod maths;
+mod rich;
+mod rng;
+mod schemas;
+mod sync;
