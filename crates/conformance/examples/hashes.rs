@@ -1,0 +1,27 @@
+//! Prints what a run of the conformance game comes to, as a line of JSON: `hashes SEED TICKS`.
+
+use std::process::ExitCode;
+
+use sametick_conformance::{identity, run};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [seed, ticks] = arguments.as_slice()
+        && let (Ok(seed), Ok(ticks)) = (seed.parse(), ticks.parse())
+    {
+        print_line(seed, ticks);
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("usage: hashes SEED TICKS");
+    ExitCode::FAILURE
+}
+
+fn print_line(seed: u64, ticks: u32) {
+    let (build, schema) = identity();
+    let outcome = run(seed, ticks);
+    let (chain, last) = (outcome.chain, outcome.last);
+    // A seed is a string because a JSON number has only 53 bits.
+    println!(
+        r#"{{"seed":"{seed}","ticks":{ticks},"hash":"{chain}","last":"{last}","build":"{build}","schema":"{schema}"}}"#
+    );
+}
