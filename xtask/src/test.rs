@@ -78,18 +78,24 @@ fn find(name: &str) -> Result<&'static Step> {
 fn run_all(workspace: &Workspace, steps: &[&Step]) -> Result<()> {
     let start = Instant::now();
     let mut summary = String::new();
+    let mut skipped = 0;
     for step in steps {
         println!("\n=== {}: {}", step.name, step.about);
         let begin = Instant::now();
         let result = (step.run)(workspace);
         summary += &summary_line(step.name, begin.elapsed(), &result);
+        skipped += usize::from(matches!(result, Ok(Outcome::Skipped(_))));
         if let Err(error) = result {
             println!("\n{summary}");
             let alone = format!("run this step alone: cargo xtask test --only {}", step.name);
             return Err(error.context(format!("step `{}` failed ({alone})", step.name)));
         }
     }
-    println!("\n{summary}\nall {} steps passed in {}", steps.len(), seconds(start.elapsed()));
+    let passed = steps.len() - skipped;
+    println!(
+        "\n{summary}\nsteps: {passed} passed, {skipped} skipped, 0 failed, in {}",
+        seconds(start.elapsed())
+    );
     Ok(())
 }
 
