@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod access;
 mod arrivals;
 mod assembly;
 pub mod backoff;
@@ -11,6 +12,7 @@ pub mod channel;
 pub mod codec;
 mod datagrams;
 pub mod frame;
+pub mod hello;
 mod lanes;
 pub mod link;
 pub mod netem;
@@ -23,6 +25,7 @@ mod ranges;
 mod redundant;
 pub mod rtt;
 mod sent;
+pub mod ticket;
 mod window;
 
 pub use channel::{Channel, Delivery};

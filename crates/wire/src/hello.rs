@@ -1,0 +1,550 @@
+//! The first message of a link and its answer: who we are, what we want, and a proof of the passphrase.
+//!
+//! ```text
+//! Hello   magic "STCK" · version (u16) · seconds (u64) · nonce (16) · keyed hash (32) · postcard body
+//! Answer  magic "STCK" · version (u16) · postcard body
+//! ```
+//! The head never changes, so that any two versions can tell each other that they differ.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::{BuildId, SchemaHash};
+use serde::{Deserialize, Serialize};
+
+use crate::access::{AccessKey, ProofId, Silence, UsedProofs, check_time};
+use crate::codec::{Malformed, Reader};
+use crate::ticket::{MAX_TICKET, Ticket, TicketVerifier};
+
+/// What every first message and its answer begin with.
+pub const MAGIC: [u8; 4] = *b"STCK";
+
+/// The version of everything this crate puts on the wire.
+pub const VERSION: u16 = 1;
+
+/// The longest name of a player, in bytes.
+pub const MAX_NAME: usize = 48;
+
+/// The longest name of a session, in bytes.
+pub const MAX_SESSION: usize = 64;
+
+/// The longest first message: with the Noise handshake around it, it fits one datagram.
+pub const MAX_HELLO: usize = 1_024;
+
+/// The longest answer.
+pub const MAX_ANSWER: usize = 512;
+
+const STAMP_LEN: usize = 4 + 2 + 8 + 16;
+const MAC_LEN: usize = 32;
+
+/// What must be equal on both sides before they can play together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The build of the simulation (L10).
+    pub build: BuildId,
+    /// The types on the wire (V3).
+    pub schema: SchemaHash,
+}
+
+/// What a client wants from a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Measure the link.
+    Ping,
+    /// Take part in a session.
+    Join {
+        /// Its name.
+        session: String,
+    },
+}
+
+/// The first message of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// What this side runs.
+    pub identity: Identity,
+    /// What it wants.
+    pub intent: Intent,
+    /// What its player is called.
+    pub name: String,
+    /// What the gateway signed for it, where there is one.
+    pub ticket: Option<Vec<u8>>,
+}
+
+/// What makes a first message unique: passed in, since this crate reads neither clocks nor randomness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The Unix time in seconds.
+    pub unix_s: u64,
+    /// From the operating system's randomness.
+    pub nonce: [u8; 16],
+}
+
+/// The body on the wire; borrows, so that reading it allocates nothing.
+#[derive(Serialize, Deserialize)]
+struct Body<'a> {
+    identity: Identity,
+    #[serde(borrow)]
+    intent: BodyIntent<'a>,
+    name: &'a str,
+    ticket: Option<&'a [u8]>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum BodyIntent<'a> {
+    Ping,
+    Join { session: &'a str },
+}
+
+/// Why a first message cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelloError {
+    /// The player's name is longer than [`MAX_NAME`] bytes.
+    NameTooLong,
+    /// The session's name is longer than [`MAX_SESSION`] bytes.
+    SessionTooLong,
+    /// The ticket is longer than [`MAX_TICKET`] bytes.
+    TicketTooLong,
+}
+
+impl core::fmt::Display for HelloError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            HelloError::NameTooLong => write!(f, "a player's name has at most {MAX_NAME} bytes"),
+            HelloError::SessionTooLong => write!(f, "a session's name has at most {MAX_SESSION} bytes"),
+            HelloError::TicketTooLong => write!(f, "a ticket has at most {MAX_TICKET} bytes"),
+        }
+    }
+}
+
+impl core::error::Error for HelloError {}
+
+impl Hello {
+    /// The bytes of a first message that proves `key`. Each one needs a stamp of its own.
+    pub fn to_bytes(&self, key: &AccessKey, stamp: Stamp) -> Result<Vec<u8>, HelloError> {
+        self.check_lengths()?;
+        let body = Body {
+            identity: self.identity,
+            intent: match &self.intent {
+                Intent::Ping => BodyIntent::Ping,
+                Intent::Join { session } => BodyIntent::Join { session },
+            },
+            name: &self.name,
+            ticket: self.ticket.as_deref(),
+        };
+        let mut out = Vec::with_capacity(MAX_HELLO);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&stamp.unix_s.to_le_bytes());
+        out.extend_from_slice(&stamp.nonce);
+        let body = postcard::to_allocvec(&body).expect("texts and arrays always serialise");
+        let mac = key.hello_mac([&out, &body]);
+        out.extend_from_slice(mac.as_bytes());
+        out.extend_from_slice(&body);
+        Ok(out)
+    }
+
+    fn check_lengths(&self) -> Result<(), HelloError> {
+        if self.name.len() > MAX_NAME {
+            return Err(HelloError::NameTooLong);
+        }
+        if matches!(&self.intent, Intent::Join { session } if session.len() > MAX_SESSION) {
+            return Err(HelloError::SessionTooLong);
+        }
+        if self.ticket.as_ref().is_some_and(|ticket| ticket.len() > MAX_TICKET) {
+            return Err(HelloError::TicketTooLong);
+        }
+        Ok(())
+    }
+
+    fn from_body(bytes: &[u8]) -> Option<Hello> {
+        let (body, rest) = postcard::take_from_bytes::<Body<'_>>(bytes).ok()?;
+        let hello = Hello {
+            identity: body.identity,
+            intent: match body.intent {
+                BodyIntent::Ping => Intent::Ping,
+                BodyIntent::Join { session } => Intent::Join { session: session.into() },
+            },
+            name: body.name.into(),
+            ticket: body.ticket.map(Into::into),
+        };
+        (rest.is_empty() && hello.check_lengths().is_ok()).then_some(hello)
+    }
+}
+
+/// Why a server turns down a client whose proof was good. Names both sides' values, so that a person can act on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Refusal {
+    /// The protocols differ.
+    Version {
+        /// The server's.
+        server: u16,
+        /// The client's.
+        client: u16,
+    },
+    /// The simulations differ.
+    Build {
+        /// The server's.
+        server: BuildId,
+        /// The client's.
+        client: BuildId,
+    },
+    /// The types on the wire differ.
+    Schema {
+        /// The server's.
+        server: SchemaHash,
+        /// The client's.
+        client: SchemaHash,
+    },
+    /// Something else, in a sentence of at most [`MAX_REFUSAL_TEXT`] bytes.
+    Other(String),
+}
+
+/// The longest sentence in a refusal.
+pub const MAX_REFUSAL_TEXT: usize = 300;
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Refusal::Version { server, client } => {
+                write!(f, "the server speaks protocol version {server}, this client version {client}")
+            }
+            Refusal::Build { server, client } => {
+                write!(f, "the server runs build {server}, this client build {client}")
+            }
+            Refusal::Schema { server, client } => {
+                write!(f, "the server's schema is {server}, this client's {client}")
+            }
+            Refusal::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Identity {
+    /// How a client's identity differs from this, the server's.
+    pub fn refusal(&self, client: &Identity) -> Option<Refusal> {
+        if self.build != client.build {
+            Some(Refusal::Build { server: self.build, client: client.build })
+        } else if self.schema != client.schema {
+            Some(Refusal::Schema { server: self.schema, client: client.schema })
+        } else {
+            None
+        }
+    }
+}
+
+/// What a server says to a first message with a good proof.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The link is open.
+    Welcome,
+    /// It is not, and this is why.
+    Refused(Refusal),
+}
+
+impl Answer {
+    /// The bytes of the answer. A sentence that is too long is cut.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(MAX_ANSWER);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        let cut = match self {
+            Answer::Refused(Refusal::Other(text)) if text.len() > MAX_REFUSAL_TEXT => {
+                let end = (0..=MAX_REFUSAL_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+                &Answer::Refused(Refusal::Other(format!("{}…", &text[..end])))
+            }
+            whole => whole,
+        };
+        postcard::to_extend(cut, out).expect("texts and arrays always serialise")
+    }
+
+    /// Reads an answer. One of another version reads as a refusal that says so.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Answer, Malformed> {
+        if bytes.len() > MAX_ANSWER {
+            return Err(Malformed::TooLong);
+        }
+        let mut reader = Reader::new(bytes);
+        if reader.array()? != MAGIC {
+            return Err(Malformed::UnknownKind);
+        }
+        let server = reader.u16()?;
+        if server != VERSION {
+            return Ok(Answer::Refused(Refusal::Version { server, client: VERSION }));
+        }
+        match postcard::take_from_bytes(reader.rest()) {
+            Ok((answer, [])) => Ok(answer),
+            _ => Err(Malformed::Forbidden),
+        }
+    }
+}
+
+/// What a server does about a first message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Knock {
+    /// The proof was good: look at the hello, then answer.
+    Proven(Proven),
+    /// The proof was good, but no link can come of it: answer this and forget it.
+    Refused(Refusal),
+    /// Not one byte of answer.
+    Silent(Silence),
+}
+
+/// A first message with a good proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proven {
+    /// What it says.
+    pub hello: Hello,
+    /// What its ticket says, where tickets are asked for.
+    pub ticket: Option<Ticket>,
+}
+
+/// The server's side of the first message: checks proofs and remembers them.
+#[derive(Clone, Debug)]
+pub struct Door {
+    key: AccessKey,
+    tickets: Option<TicketVerifier>,
+    used: UsedProofs,
+    fresh: Vec<ProofId>,
+}
+
+impl Door {
+    /// A door that opens to proofs of `key`, and to those only who have a ticket where `tickets` are asked for.
+    pub fn new(key: AccessKey, tickets: Option<TicketVerifier>) -> Door {
+        Door { key, tickets, used: UsedProofs::default(), fresh: Vec::new() }
+    }
+
+    /// Changes the passphrase. Links that are open stay open.
+    pub fn set_key(&mut self, key: AccessKey) {
+        self.key = key;
+    }
+
+    /// The key that is asked for now.
+    pub fn key(&self) -> &AccessKey {
+        &self.key
+    }
+
+    /// Remembers a proof that was used before a restart.
+    pub fn restore(&mut self, unix_s: u64, proof: ProofId) {
+        // Already remembered is as good.
+        let _ = self.used.note(unix_s, proof);
+    }
+
+    /// The proofs used since the last call, to be kept on disk before anything is answered.
+    pub fn take_fresh(&mut self) -> Vec<ProofId> {
+        core::mem::take(&mut self.fresh)
+    }
+
+    /// All proofs that must survive a restart.
+    pub fn used(&self) -> &UsedProofs {
+        &self.used
+    }
+
+    /// Checks the proof in a native QUIC client's first connection id.
+    pub fn check_connection_id(&mut self, unix_s: u64, id: &[u8]) -> Result<(), Silence> {
+        let proof = self.key.check_connection_id(unix_s, id)?;
+        self.spend(unix_s, proof)
+    }
+
+    fn spend(&mut self, unix_s: u64, proof: ProofId) -> Result<(), Silence> {
+        self.used.note(unix_s, proof)?;
+        self.fresh.push(proof);
+        Ok(())
+    }
+
+    /// Checks a first message: form and proof before anything else.
+    pub fn knock(&mut self, unix_s: u64, bytes: &[u8]) -> Knock {
+        match self.prove(unix_s, bytes) {
+            Err(silence) => Knock::Silent(silence),
+            Ok((client, _)) if client != VERSION => {
+                Knock::Refused(Refusal::Version { server: VERSION, client })
+            }
+            Ok((_, body)) => self.enter(unix_s, body),
+        }
+    }
+
+    /// Checks the head, which is the same in every version. Returns the version and the body.
+    fn prove<'a>(&mut self, unix_s: u64, bytes: &'a [u8]) -> Result<(u16, &'a [u8]), Silence> {
+        let no_proof = |_| Silence::NoProof;
+        let mut reader = Reader::new(bytes);
+        let stamped = Reader::new(bytes).take(STAMP_LEN).map_err(no_proof)?;
+        if bytes.len() > MAX_HELLO || reader.array().map_err(no_proof)? != MAGIC {
+            return Err(Silence::NoProof);
+        }
+        let version = reader.u16().map_err(no_proof)?;
+        let stamped_s = reader.u64().map_err(no_proof)?;
+        let id = reader.array().map_err(no_proof)?;
+        let mac = reader.array::<MAC_LEN>().map_err(no_proof)?;
+        // The comparison of blake3's hashes takes constant time.
+        if self.key.hello_mac([stamped, reader.rest()]) != mac {
+            return Err(Silence::NoProof);
+        }
+        check_time(unix_s, stamped_s)?;
+        self.spend(unix_s, ProofId { id, stamped_s })?;
+        Ok((version, reader.rest()))
+    }
+
+    fn enter(&mut self, unix_s: u64, body: &[u8]) -> Knock {
+        let Some(hello) = Hello::from_body(body) else {
+            return Knock::Refused(Refusal::Other("the first message cannot be read".into()));
+        };
+        let Some(verifier) = &self.tickets else { return Knock::Proven(Proven { hello, ticket: None }) };
+        let checked = verifier.check(unix_s, hello.ticket.as_deref().unwrap_or_default());
+        match checked.and_then(|(ticket, proof)| self.spend(unix_s, proof).map(|()| ticket)) {
+            Ok(ticket) => Knock::Proven(Proven { hello, ticket: Some(ticket) }),
+            Err(silence) => Knock::Silent(silence),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ticket::TicketSigner;
+    use proptest::prelude::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn stamp(n: u8) -> Stamp {
+        Stamp { unix_s: NOW, nonce: [n; 16] }
+    }
+
+    fn identity(n: u8) -> Identity {
+        Identity { build: BuildId::from_bytes([n; 16]), schema: SchemaHash::from_bytes([n; 32]) }
+    }
+
+    fn hello() -> Hello {
+        let intent = Intent::Join { session: "den".into() };
+        Hello { identity: identity(2), intent, name: "ada".into(), ticket: None }
+    }
+
+    #[test]
+    fn golden_hello() {
+        let bytes = hello().to_bytes(&AccessKey::open(), stamp(9)).unwrap();
+        let (head, rest) = bytes.split_at(STAMP_LEN);
+        let mut golden = b"STCK\x01\x00\x00\xd2\x49\x6b\x00\x00\x00\x00".to_vec();
+        golden.extend([9; 16]);
+        assert_eq!(head, golden);
+        let mut golden = alloc::vec![2; 16 + 32];
+        golden.extend(b"\x01\x03den\x03ada\x00");
+        assert_eq!(rest[MAC_LEN..], golden);
+    }
+
+    #[test]
+    fn golden_answers() {
+        assert_eq!(Answer::Welcome.to_bytes(), b"STCK\x01\x00\x00");
+        let refused = Answer::Refused(Refusal::Version { server: 1, client: 300 });
+        assert_eq!(refused.to_bytes(), b"STCK\x01\x00\x01\x00\x01\xac\x02");
+    }
+
+    #[test]
+    fn a_good_proof_is_answered_once() {
+        let mut door = Door::new(AccessKey::open(), None);
+        let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
+        assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello: hello(), ticket: None }));
+        assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
+        let mut restarted = Door::new(AccessKey::open(), None);
+        door.take_fresh().into_iter().for_each(|proof| restarted.restore(NOW, proof));
+        assert_eq!(restarted.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
+        assert_eq!(restarted.knock(NOW + 500, &bytes), Knock::Silent(Silence::Stale));
+    }
+
+    #[test]
+    fn a_changed_passphrase_lets_nobody_in_with_the_old_one() {
+        let mut door = Door::new(AccessKey::open(), None);
+        door.set_key(AccessKey::from_passphrase("new"));
+        let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
+        assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::NoProof));
+        let bytes = hello().to_bytes(&AccessKey::from_passphrase("new"), stamp(2)).unwrap();
+        assert!(matches!(door.knock(NOW, &bytes), Knock::Proven(_)));
+    }
+
+    #[test]
+    fn differences_name_both_sides() {
+        let (server, client) = (identity(1), identity(2));
+        let text = server.refusal(&client).unwrap();
+        assert_eq!(
+            format!("{text}"),
+            "the server runs build 01010101010101010101010101010101, this client build 02020202020202020202020202020202"
+        );
+        let schema = Identity { build: server.build, ..client };
+        assert!(matches!(server.refusal(&schema), Some(Refusal::Schema { .. })));
+        assert_eq!(server.refusal(&server), None);
+    }
+
+    #[test]
+    fn another_version_is_told_so_in_both_directions() {
+        let mut bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
+        bytes[4] = 9;
+        let mac = AccessKey::open().hello_mac([&bytes[..STAMP_LEN], &bytes[STAMP_LEN + MAC_LEN..]]);
+        bytes[STAMP_LEN..STAMP_LEN + MAC_LEN].copy_from_slice(mac.as_bytes());
+        let refusal = Refusal::Version { server: VERSION, client: 9 };
+        assert_eq!(Door::new(AccessKey::open(), None).knock(NOW, &bytes), Knock::Refused(refusal));
+        let answer = Answer::from_bytes(b"STCK\x07\x00whatever version 7 says");
+        assert_eq!(answer, Ok(Answer::Refused(Refusal::Version { server: 7, client: VERSION })));
+    }
+
+    #[test]
+    fn where_tickets_are_asked_for_one_handshake_is_all_they_give() {
+        let signer = TicketSigner::from_secret(&[4; 32]);
+        let ticket = Ticket { id: [77; 16], issued_s: NOW, session: "den".into(), player: "ada".into() };
+        let mut door = Door::new(AccessKey::open(), Some(signer.verifier()));
+        let hello = Hello { ticket: signer.sign(&ticket), ..hello() };
+        let knock = |door: &mut Door, hello: &Hello, n| {
+            door.knock(NOW, &hello.to_bytes(&AccessKey::open(), stamp(n)).unwrap())
+        };
+        let proven = Proven { hello: hello.clone(), ticket: Some(ticket) };
+        assert_eq!(knock(&mut door, &hello, 1), Knock::Proven(proven));
+        assert_eq!(knock(&mut door, &hello, 2), Knock::Silent(Silence::Replayed));
+        let without = Hello { ticket: None, ..hello };
+        assert_eq!(knock(&mut door, &without, 3), Knock::Silent(Silence::BadTicket));
+    }
+
+    #[test]
+    fn texts_that_are_too_long_are_refused_here_and_there() {
+        let long = Hello { name: "x".repeat(MAX_NAME + 1), ..hello() };
+        assert_eq!(long.to_bytes(&AccessKey::open(), stamp(1)), Err(HelloError::NameTooLong));
+        let longest = Hello {
+            intent: Intent::Join { session: "s".repeat(MAX_SESSION) },
+            name: "n".repeat(MAX_NAME),
+            ticket: Some(alloc::vec![0; MAX_TICKET]),
+            ..hello()
+        };
+        assert!(longest.to_bytes(&AccessKey::open(), stamp(1)).unwrap().len() <= MAX_HELLO);
+        let answer = Answer::Refused(Refusal::Other("é".repeat(1_000)));
+        assert!(answer.to_bytes().len() <= MAX_ANSWER);
+        assert!(Answer::from_bytes(&answer.to_bytes()).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn hellos_round_trip(name in ".{0,12}", session: Option<String>, ticket: Option<Vec<u8>>, nonce: [u8; 16]) {
+            let intent = session.map_or(Intent::Ping, |session| Intent::Join { session });
+            let hello = Hello { identity: identity(3), intent, name, ticket };
+            let mut door = Door::new(AccessKey::open(), None);
+            match hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW, nonce }) {
+                Ok(bytes) => prop_assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello, ticket: None })),
+                Err(_) => prop_assert!(hello.check_lengths().is_err()),
+            }
+        }
+
+        #[test]
+        fn answers_round_trip(text in ".{0,60}", server: u16, client: u16) {
+            for refusal in [Refusal::Other(text), Refusal::Version { server, client }] {
+                let answer = Answer::Refused(refusal);
+                prop_assert_eq!(Answer::from_bytes(&answer.to_bytes()), Ok(answer));
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_or_a_cut_gets_silence(flip in 0usize..1_000, cut in 0usize..200) {
+            let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
+            let mut flipped = bytes.clone();
+            flipped[flip / 8 % bytes.len()] ^= 1 << (flip % 8);
+            let mut door = Door::new(AccessKey::open(), None);
+            prop_assert_eq!(door.knock(NOW, &flipped), Knock::Silent(Silence::NoProof));
+            let cut = &bytes[..cut.min(bytes.len() - 1)];
+            prop_assert_eq!(door.knock(NOW, cut), Knock::Silent(Silence::NoProof));
+        }
+    }
+}
