@@ -28,8 +28,8 @@ pub enum Syntax {
 }
 
 impl Tree {
-    /// Reads the repository. Ignored files are none of our business, deleted ones are gone, and binary ones have no
-    /// lines to complain about.
+    /// Reads the repository. Ignored files are none of our business, deleted ones are gone, and binary ones are there
+    /// (a page may show a picture) but have no lines to complain about.
     pub fn load(root: &Path) -> Result<Self> {
         let mut git = Command::new("git");
         git.current_dir(root).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -37,7 +37,10 @@ impl Tree {
             shell::read(&mut git)?.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
         paths.sort();
         paths.dedup();
-        let read = |path: String| Some(File::new(&path, fs::read_to_string(root.join(&path)).ok()?));
+        let read = |path: String| {
+            let bytes = fs::read(root.join(&path)).ok()?;
+            Some(File::new(&path, String::from_utf8(bytes).unwrap_or_default()))
+        };
         Ok(Self { files: paths.into_iter().filter_map(read).collect() })
     }
 
@@ -116,6 +119,20 @@ mod tests {
         let broken = tree.unparsed();
         assert_eq!(broken.len(), 1);
         assert_eq!((broken[0].path.as_str(), broken[0].line), ("crates/a/src/b.rs", 2));
+    }
+
+    #[test]
+    fn binary_files_are_there_and_ignored_ones_are_not() {
+        let root = std::env::temp_dir().join(format!("xtask-tree-{}", std::process::id()));
+        fs::create_dir_all(&root).unwrap();
+        shell::read(Command::new("git").current_dir(&root).args(["init", "--quiet"])).unwrap();
+        fs::write(root.join("picture.png"), [0xff, 0xd8, 0x00]).unwrap();
+        fs::write(root.join(".gitignore"), "hidden\n").unwrap();
+        fs::write(root.join("hidden"), "x").unwrap();
+        let tree = Tree::load(&root).unwrap();
+        fs::remove_dir_all(&root).unwrap();
+        let paths: Vec<&str> = tree.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, [".gitignore", "picture.png"]);
     }
 
     #[test]
