@@ -41,6 +41,7 @@ pub trait Sink {
 }
 
 impl Sink for Vec<u8> {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }

@@ -117,6 +117,19 @@ impl Hashing {
         StateHash(self.hash.digest())
     }
 
+    /// Takes bytes for which the buffer has no room left.
+    #[cold]
+    fn overflow(&mut self, bytes: &[u8]) {
+        self.flush();
+        match self.buffer.get_mut(..bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.filled = bytes.len();
+            }
+            None => self.hash.update(bytes),
+        }
+    }
+
     fn flush(&mut self) {
         self.hash.update(&self.buffer[..self.filled]);
         self.filled = 0;
@@ -126,15 +139,14 @@ impl Hashing {
 impl Sink for Hashing {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
-        if bytes.len() > Hashing::BUFFER - self.filled {
-            self.flush();
+        let end = self.filled + bytes.len();
+        match self.buffer.get_mut(self.filled..end) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.filled = end;
+            }
+            None => self.overflow(bytes),
         }
-        if bytes.len() > Hashing::BUFFER {
-            self.hash.update(bytes);
-            return;
-        }
-        self.buffer[self.filled..self.filled + bytes.len()].copy_from_slice(bytes);
-        self.filled += bytes.len();
     }
 }
 

@@ -1,7 +1,7 @@
+//! What a game author sees: `Game`, ticks, seats, inputs, deterministic maths, canonical bytes and state hashes.
+//!
 #![doc = include_str!("../guide.md")]
 #![no_std]
-
-//! What a game author sees: `Game`, ticks, seats, inputs, deterministic maths, canonical bytes and state hashes.
 
 #[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
 compile_error!("without SSE2, x86 computes floats with extra precision: no two machines would agree");

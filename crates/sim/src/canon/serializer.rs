@@ -48,23 +48,27 @@ impl<'a, S: Sink> Serializer<'a, S> {
         Serializer { sink }
     }
 
+    #[inline]
     fn signed(self, value: i64) -> Result {
         self.sink.value(Value::Signed(value.into()));
         write_varint(self.sink, zig_zag(value));
         Ok(())
     }
 
+    #[inline]
     fn unsigned(self, value: u64) -> Result {
         self.sink.value(Value::Unsigned(value.into()));
         write_varint(self.sink, value);
         Ok(())
     }
 
+    #[inline]
     fn variant(&mut self, index: u32, name: &'static str) {
         self.sink.value(Value::Variant(name));
         write_varint(self.sink, index.into());
     }
 
+    #[inline]
     fn compound(self, kind: Kind) -> Result<Compound<'a, S>> {
         Ok(Compound { sink: self.sink, kind, next: 0 })
     }
@@ -126,13 +130,13 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
 
     fn serialize_i128(self, value: i128) -> Result {
         self.sink.value(Value::Signed(value));
-        write_long_varint(self.sink, ((value << 1) ^ (value >> 127)) as u128);
+        write_wide_varint(self.sink, ((value << 1) ^ (value >> 127)) as u128);
         Ok(())
     }
 
     fn serialize_u128(self, value: u128) -> Result {
         self.sink.value(Value::Unsigned(value));
-        write_long_varint(self.sink, value);
+        write_wide_varint(self.sink, value);
         Ok(())
     }
 
@@ -170,12 +174,14 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
         Ok(())
     }
 
+    #[inline]
     fn serialize_none(self) -> Result {
         self.sink.value(Value::None);
         self.sink.write(&[0]);
         Ok(())
     }
 
+    #[inline]
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result {
         self.sink.value(Value::Some);
         self.sink.write(&[1]);
@@ -191,15 +197,18 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
         self.serialize_unit()
     }
 
+    #[inline]
     fn serialize_unit_variant(mut self, _: &'static str, index: u32, variant: &'static str) -> Result {
         self.variant(index, variant);
         Ok(())
     }
 
+    #[inline]
     fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _name: &'static str, value: &T) -> Result {
         value.serialize(self)
     }
 
+    #[inline]
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         mut self,
         _name: &'static str,
@@ -211,6 +220,7 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
         inside(self.sink, Step::Variant(variant), value)
     }
 
+    #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq> {
         let len = len.ok_or(EncodeError::UnknownLength)?;
         self.sink.value(Value::Items(len));
@@ -218,10 +228,12 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
         self.compound(Kind::Items)
     }
 
+    #[inline]
     fn serialize_tuple(self, _len: usize) -> Result<Self::SerializeTuple> {
         self.compound(Kind::Items)
     }
 
+    #[inline]
     fn serialize_tuple_struct(self, _: &'static str, _len: usize) -> Result<Self::SerializeTupleStruct> {
         self.compound(Kind::Places)
     }
@@ -245,10 +257,12 @@ impl<'a, S: Sink> ser::Serializer for Serializer<'a, S> {
         self.compound(Kind::Items)
     }
 
+    #[inline]
     fn serialize_struct(self, _name: &'static str, _len: usize) -> Result<Self::SerializeStruct> {
         self.compound(Kind::Places)
     }
 
+    #[inline]
     fn serialize_struct_variant(
         mut self,
         _name: &'static str,
@@ -400,7 +414,16 @@ fn write_prefixed(sink: &mut (impl Sink + ?Sized), bytes: &[u8]) {
 
 /// Seven bits to a byte, lowest first, the top bit set on all but the last.
 #[inline]
-fn write_varint(sink: &mut (impl Sink + ?Sized), mut value: u64) {
+fn write_varint(sink: &mut (impl Sink + ?Sized), value: u64) {
+    // Most numbers in a game are small; one byte of known length needs no call to copy it.
+    if value < 0x80 {
+        sink.write(&[value as u8]);
+    } else {
+        write_longer_varint(sink, value);
+    }
+}
+
+fn write_longer_varint(sink: &mut (impl Sink + ?Sized), mut value: u64) {
     let mut bytes = [0; 10];
     let mut len = 0;
     while value >= 0x80 {
@@ -412,7 +435,7 @@ fn write_varint(sink: &mut (impl Sink + ?Sized), mut value: u64) {
     sink.write(&bytes[..=len]);
 }
 
-fn write_long_varint(sink: &mut (impl Sink + ?Sized), mut value: u128) {
+fn write_wide_varint(sink: &mut (impl Sink + ?Sized), mut value: u128) {
     let mut bytes = [0; 19];
     let mut len = 0;
     while value >= 0x80 {

@@ -1,5 +1,6 @@
 //! Tests of the simulation crate, by what they are about.
 
+mod allocations;
 mod canonical;
 mod game;
 mod hashes;
@@ -9,3 +10,4 @@ mod rich;
 mod rng;
 mod schemas;
 mod sync;
+mod time;

@@ -120,25 +120,25 @@ fn a_step_that_uses_a_static_is_found() {
 
 /// A number behind a pointer that clones share.
 #[derive(Clone, Default)]
-struct Shared(Rc<Cell<u32>>);
+struct Aliased(Rc<Cell<u32>>);
 
-impl Schema for Shared {
+impl Schema for Aliased {
     const SCHEMA: &'static sametick_sim::schema::NamedType = u32::SCHEMA;
 }
 
-impl Serialize for Shared {
+impl Serialize for Aliased {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.get().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Shared {
+impl<'de> Deserialize<'de> for Aliased {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Shared(Rc::new(Cell::new(u32::deserialize(deserializer)?))))
+        Ok(Aliased(Rc::new(Cell::new(u32::deserialize(deserializer)?))))
     }
 }
 
-game!(Sharing { other: u8 = 0, count: Shared = Shared::default() }, |game, _| {
+game!(Sharing { other: u8 = 0, count: Aliased = Aliased::default() }, |game, _| {
     game.count.0.set(game.count.0.get() + 1);
 });
 
