@@ -2,7 +2,8 @@
 //!
 //! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
 //! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something in
-//! `sim` is not as deterministic as we say.
+//! `sim` is not as deterministic as we say. Another pure crate joins with a module beside `game` and what it comes to
+//! in [`Outcome`].
 #![no_std]
 
 extern crate alloc;

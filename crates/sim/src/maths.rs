@@ -6,7 +6,7 @@
 //! `sin` would lose against the one of `std` without a word.
 //!
 //! NaN is the one value to keep out of decisions about bits: which NaN an operation yields is up to the processor.
-//! `is_nan()` is fine; `to_bits()` and the sign of a NaN are not.
+//! `is_nan()` is fine; `to_bits()`, `total_cmp()` and whatever else sees the sign of a NaN is not.
 //!
 //! ```
 //! use sametick_sim::maths;
@@ -37,18 +37,21 @@ macro_rules! functions {
         mod sealed {
             pub trait Real: Copy + PartialOrd + core::ops::Mul<Output = Self> + core::ops::Div<Output = Self> {
                 const ONE: Self;
+                fn with_sign_of(self, other: Self) -> Self;
                 $(fn $name1(self) -> Self;)*
                 $(fn $name2(self, other: Self) -> Self;)*
             }
 
             impl Real for f32 {
                 const ONE: f32 = 1.0;
+                #[inline] fn with_sign_of(self, other: f32) -> f32 { libm::copysignf(self, other) }
                 $(#[inline] fn $name1(self) -> f32 { libm::$f32_1(self) })*
                 $(#[inline] fn $name2(self, other: f32) -> f32 { libm::$f32_2(self, other) })*
             }
 
             impl Real for f64 {
                 const ONE: f64 = 1.0;
+                #[inline] fn with_sign_of(self, other: f64) -> f64 { libm::copysign(self, other) }
                 $(#[inline] fn $name1(self) -> f64 { libm::$f64_1(self) })*
                 $(#[inline] fn $name2(self, other: f64) -> f64 { libm::$f64_2(self, other) })*
             }
@@ -122,8 +125,6 @@ functions! {
         atan2 = atan2f, atan2;
         /// The length of the vector (`x`, `y`), also where the squares would overflow.
         hypot = hypotf, hypot;
-        /// The number `x` with the sign of `y`.
-        copysign = copysignf, copysign;
         /// What remains of `x` after division by `y`, with the sign of `x`. Exact; the same as `x % y`.
         rem = fmodf, fmod;
     }
@@ -148,6 +149,13 @@ pub fn powi<R: Real>(x: R, power: i32) -> R {
         left >>= 1;
     }
     if power < 0 { R::ONE / result } else { result }
+}
+
+/// The number `x` with the sign of `y`. A NaN has none that machines agree on, and counts as positive.
+#[inline]
+#[expect(clippy::eq_op, reason = "only a NaN differs from itself")]
+pub fn copysign<R: Real>(x: R, y: R) -> R {
+    if y != y { abs(x) } else { x.with_sign_of(y) }
 }
 
 /// The smaller of the two; the other one if one is NaN, `x` if they are equal.

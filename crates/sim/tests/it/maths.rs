@@ -52,6 +52,14 @@ fn min_max_and_clamp_leave_nothing_open() {
 }
 
 #[test]
+fn the_sign_of_a_nan_does_not_show() {
+    for nan in [f32::NAN, -f32::NAN] {
+        assert_eq!(maths::copysign(-2.0, nan), 2.0);
+    }
+    assert_eq!((maths::copysign(2.0, -0.0), maths::copysign(-2.0_f64, 1.0)), (-2.0, 2.0));
+}
+
+#[test]
 fn whole_powers() {
     assert_eq!(maths::powi(3.0_f64, 4), 81.0);
     assert_eq!(maths::powi(2.0_f32, -2), 0.25);
