@@ -7,6 +7,7 @@
 //! The bytes are those of `postcard::to_allocvec`, with one promise more: every NaN is written as the same bits.
 //! Which NaN an operation yields is the one thing IEEE 754 leaves to the processor.
 
+mod reading;
 mod serializer;
 
 use alloc::string::String;
@@ -142,13 +143,17 @@ pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeE
 
 /// Reads a value back from its canonical bytes, all of them.
 ///
-/// Safe to call on bytes from anyone: it neither panics nor allocates much more than the value needs. It does accept
-/// some bytes no one would write (a number with leading zeros), so compare values, or bytes encoded anew.
+/// Safe to call on bytes from anyone: it does not panic, and allocates for what it has read, not for what is declared.
+/// (Only a sequence of a type that takes no bytes at all, such as `Vec<()>`, could be declared endless: use a count.)
+/// It does accept some bytes no one would write, such as a number with leading zeros, so compare values, or bytes
+/// encoded anew.
 pub fn from_canonical<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((value, [])) => Ok(value),
-        Ok((_, rest)) => Err(DecodeError(Reason::Trailing(rest.len()))),
-        Err(error) => Err(DecodeError(Reason::Malformed(error))),
+    let malformed = |error| DecodeError(Reason::Malformed(error));
+    let mut deserializer = postcard::Deserializer::from_flavor(reading::Reading(bytes));
+    let value = T::deserialize(&mut deserializer).map_err(malformed)?;
+    match deserializer.finalize().map_err(malformed)? {
+        [] => Ok(value),
+        rest => Err(DecodeError(Reason::Trailing(rest.len()))),
     }
 }
 

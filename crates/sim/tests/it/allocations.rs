@@ -1,6 +1,6 @@
 //! What runs every tick allocates nothing once it is warm.
 
-use sametick_sim::{Inputs, Seat, StateHash, canon};
+use sametick_sim::{Inputs, Seat, StateHash, canon, from_canonical};
 
 use crate::rich::sample;
 
@@ -31,4 +31,16 @@ fn inputs_that_are_used_again_allocate_nothing() {
     };
     fill(&mut inputs);
     assert_eq!(allocations(|| (0..100).for_each(|_| fill(&mut inputs))), 0);
+}
+
+#[test]
+fn a_declared_length_allocates_nothing() {
+    // 4000 items of a kilobyte are declared, and none of them is complete.
+    let mut bytes = vec![0xa0, 0x1f];
+    bytes.resize(4002, 0xff);
+    let measured = allocation_counter::measure(|| {
+        assert!(from_canonical::<Vec<[u64; 32]>>(&bytes).is_err());
+        assert!(from_canonical::<String>(&[0xff, 0xff, 0xff, 0xff, 0x0f]).is_err());
+    });
+    assert!(measured.bytes_max < 64 * 1024, "{} bytes", measured.bytes_max);
 }
