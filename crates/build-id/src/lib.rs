@@ -65,7 +65,10 @@ pub struct Inspection {
 ///
 /// # Panics
 /// With a message that says what to do, if the id cannot be computed: a build without an id must not exist.
-#[expect(clippy::disallowed_methods, reason = "a build script is the edge: cargo tells it all by environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a build script is the edge: cargo tells it all by environment"
+)]
 pub fn emit() {
     let Some(folder) = std::env::var_os("CARGO_MANIFEST_DIR") else {
         panic!("CARGO_MANIFEST_DIR is not set: sametick_build_id::emit() is for build scripts, run by cargo");
