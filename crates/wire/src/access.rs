@@ -41,10 +41,12 @@ impl AccessKey {
             return AccessKey::open();
         }
         let (memory, passes, lanes) = KDF;
-        let params = argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
+        let params =
+            argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
         let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
         let mut key = [0; 32];
-        kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut key).expect("salt and output have good lengths");
+        kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut key)
+            .expect("salt and output have good lengths");
         AccessKey(key)
     }
 

@@ -191,7 +191,8 @@ impl<'a> Frame<'a> {
         let head = reader.u8()?;
         let number = head & 0x0f;
         let channel = Channel::from_number(number).ok_or(Malformed::UnknownKind)?;
-        let of = |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
+        let of =
+            |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
         let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
         Ok(match head >> 4 {
             MESSAGE if channel.delivery() != Delivery::Ordered => {

@@ -103,7 +103,7 @@ impl Lane {
             let rest = reader.rest();
             match Frame::read(&mut reader) {
                 Ok(frame) => {
-                    if let Heard::Close = self.on_frame(now, frame, streams, inbox)? {
+                    if let Heard::Close = self.on_frame(now, &frame, streams, inbox)? {
                         return Ok(Heard::Close);
                     }
                 }
@@ -120,11 +120,11 @@ impl Lane {
     fn on_frame(
         &mut self,
         now: Time,
-        frame: Frame<'_>,
+        frame: &Frame<'_>,
         streams: &mut Streams,
         inbox: &mut Queue,
     ) -> Result<Heard, Malformed> {
-        match frame {
+        match *frame {
             Frame::Message { channel, bytes } if self.messages => inbox.push(channel, bytes),
             Frame::Chunk { channel, bytes } if self.channels.contains(&channel) => {
                 streams.incoming(channel).on_next(bytes)?;
@@ -223,7 +223,11 @@ impl Lane {
 
     fn put_mark(&mut self, now: Time, out: &mut Vec<u8>) {
         frame::put_ping(out, self.next_mark);
-        self.marks.push_back(Mark { id: self.next_mark, bytes: core::mem::take(&mut self.unmarked), at: now });
+        self.marks.push_back(Mark {
+            id: self.next_mark,
+            bytes: core::mem::take(&mut self.unmarked),
+            at: now,
+        });
         self.next_mark = self.next_mark.wrapping_add(1);
     }
 }

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 use sametick_sim::Time;
 
+use crate::arrivals::Arrivals;
 use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
 use crate::codec::Malformed;
 use crate::datagrams::Datagrams;
@@ -248,7 +249,9 @@ impl Link {
         };
         let lanes = match carrier {
             Carrier::Datagrams => Vec::new(),
-            Carrier::DatagramsAndStreams => ALL_ORDERED.chunks(1).map(|one| Lane::new(now, one, false)).collect(),
+            Carrier::DatagramsAndStreams => {
+                ALL_ORDERED.chunks(1).map(|one| Lane::new(now, one, false)).collect()
+            }
             Carrier::Stream => [Lane::new(now, ALL_ORDERED, true)].into(),
         };
         Link {
@@ -276,7 +279,9 @@ impl Link {
             return Err(SendError::TooLong);
         }
         match (channel.delivery(), &mut self.datagrams) {
-            (Delivery::Ordered, _) if !self.streams.out(channel).push(message) => return Err(SendError::Full),
+            (Delivery::Ordered, _) if !self.streams.out(channel).push(message) => {
+                return Err(SendError::Full);
+            }
             (Delivery::Ordered, _) => {}
             (Delivery::Redundant, Some(datagrams)) => datagrams.push_redundant(message),
             (Delivery::Redundant, None) if self.outbox.queued() + message.len() > MAX_OUTBOX => {
@@ -470,9 +475,9 @@ impl Link {
             jitter_us: rtt.jitter_us(),
             packets_sent: datagrams.map_or(0, Datagrams::packets_sent),
             packets_lost: datagrams.map_or(0, Datagrams::packets_lost),
-            packets_expected: arrivals.map_or(0, |arrivals| arrivals.expected()),
-            packets_received: arrivals.map_or(0, |arrivals| arrivals.received()),
-            packets_repeated: arrivals.map_or(0, |arrivals| arrivals.repeated()),
+            packets_expected: arrivals.map_or(0, Arrivals::expected),
+            packets_received: arrivals.map_or(0, Arrivals::received),
+            packets_repeated: arrivals.map_or(0, Arrivals::repeated),
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             bytes_resent: datagrams.map_or(0, Datagrams::resent_bytes),

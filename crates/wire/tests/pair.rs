@@ -147,7 +147,9 @@ fn play(pair: &mut Pair, seconds: u64) {
 
 #[test]
 fn round_trip_and_loss_are_what_the_network_did() {
-    for (seed, loss, rtt_ms) in (0..).zip([(0, 20), (2, 50), (5, 100), (10, 200), (30, 200)]).map(|(s, (l, r))| (s, l, r)) {
+    for (seed, loss, rtt_ms) in
+        (0..).zip([(0, 20), (2, 50), (5, 100), (10, 200), (30, 200)]).map(|(s, (l, r))| (s, l, r))
+    {
         let text = format!("rtt={rtt_ms}ms,loss={loss}%");
         let mut pair = Pair::new(Carrier::Datagrams, profile(&text), seed);
         play(&mut pair, 120);
@@ -222,7 +224,7 @@ fn bulk_never_delays_inputs() {
 
 #[test]
 fn the_longest_message_arrives_on_every_carrier() {
-    let long: Vec<u8> = (0..16 << 20).map(|i: u32| (i * 7 >> 3) as u8).collect();
+    let long: Vec<u8> = (0..16 << 20).map(|i: u32| ((i * 7) >> 3) as u8).collect();
     for carrier in CARRIERS {
         let mut pair = Pair::new(carrier, profile("rtt=20ms,loss=1%"), 9);
         pair.send(Side::A, Channel::Chunks, &long);
