@@ -19,9 +19,14 @@ const KDF: (u32, u32, u32) = (19 * 1024, 2, 1);
 /// Both sides must come to the same key before they have exchanged anything, so the salt is fixed.
 const SALT: &[u8] = b"sametick access 1";
 
-/// What a passphrase comes down to. Never printed.
+/// What a passphrase comes down to: a key for each use, derived once, since every stranger's packet is checked with one.
+/// Never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct AccessKey([u8; 32]);
+pub struct AccessKey {
+    noise_psk: [u8; 32],
+    hello: [u8; 32],
+    connection_id: [u8; 32],
+}
 
 impl core::fmt::Debug for AccessKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -32,7 +37,15 @@ impl core::fmt::Debug for AccessKey {
 impl AccessKey {
     /// The key of a server that asks for no passphrase. Traffic is encrypted all the same.
     pub fn open() -> AccessKey {
-        AccessKey(blake3::derive_key("sametick 1 open access", &[]))
+        AccessKey::from_root(&blake3::derive_key("sametick 1 open access", &[]))
+    }
+
+    fn from_root(root: &[u8; 32]) -> AccessKey {
+        AccessKey {
+            noise_psk: blake3::derive_key("sametick 1 noise psk", root),
+            hello: blake3::derive_key("sametick 1 hello", root),
+            connection_id: blake3::derive_key("sametick 1 quic connection id", root),
+        }
     }
 
     /// Derives the key of a passphrase. Slow on purpose: tens of milliseconds and 19 MiB. An empty one means open.
@@ -44,20 +57,20 @@ impl AccessKey {
         let params =
             argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
         let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
-        let mut key = [0; 32];
-        kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut key)
+        let mut root = [0; 32];
+        kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut root)
             .expect("salt and output have good lengths");
-        AccessKey(key)
+        AccessKey::from_root(&root)
     }
 
     /// The pre-shared key of raw UDP's Noise handshake.
     pub fn noise_psk(&self) -> [u8; 32] {
-        blake3::derive_key("sametick 1 noise psk", &self.0)
+        self.noise_psk
     }
 
     /// The keyed hash of a first message.
     pub(crate) fn hello_mac(&self, parts: [&[u8]; 2]) -> blake3::Hash {
-        let mut hasher = blake3::Hasher::new_keyed(&blake3::derive_key("sametick 1 hello", &self.0));
+        let mut hasher = blake3::Hasher::new_keyed(&self.hello);
         parts.iter().for_each(|part| {
             hasher.update(part);
         });
@@ -65,8 +78,7 @@ impl AccessKey {
     }
 
     fn connection_mac(&self, stamped: &[u8]) -> [u8; MAC_LEN] {
-        let key = blake3::derive_key("sametick 1 quic connection id", &self.0);
-        let hash = blake3::keyed_hash(&key, stamped);
+        let hash = blake3::keyed_hash(&self.connection_id, stamped);
         *hash.as_bytes().first_chunk().expect("a hash is longer")
     }
 
@@ -232,7 +244,7 @@ mod tests {
             let mut id = key.connection_id(NOW.checked_add_signed(off).unwrap(), nonce);
             let checked = key.check_connection_id(NOW, &id);
             prop_assert_eq!(checked.is_ok(), off.unsigned_abs() <= PROOF_WINDOW_S);
-            prop_assert!(AccessKey([7; 32]).check_connection_id(NOW, &id).is_err());
+            prop_assert!(AccessKey::from_root(&[7; 32]).check_connection_id(NOW, &id).is_err());
             id[flip / 8] ^= 1 << (flip % 8);
             prop_assert!(key.check_connection_id(NOW, &id).is_err());
         }

@@ -70,14 +70,22 @@ impl Arrivals {
     /// What to tell the other side, if anything has arrived.
     pub fn ack(&self, now: Time) -> Option<Ack> {
         let newest = self.next.checked_sub(1)?;
-        let missing = (0..ACK_SPAN.min(newest))
-            .filter(|before| !self.has(newest - 1 - before))
-            .fold(0, |missing, before| missing | 1 << before);
         Some(Ack {
             newest: newest as u16,
             delay: now.micros_since(self.newest_at).div_ceil(DELAY_UNIT_US),
-            missing,
+            missing: !self.seen_before(newest) & lowest_bits(newest),
         })
+    }
+
+    /// Bit `i` set: number `end - 1 - i` has arrived. Bits of numbers below zero mean nothing.
+    fn seen_before(&self, end: u64) -> u64 {
+        let first = end.wrapping_sub(ACK_SPAN);
+        let (low, high) = (self.seen[word(first)], self.seen[word(end)]);
+        let seen = match first % 64 {
+            0 => low,
+            shift => low >> shift | high << (64 - shift),
+        };
+        seen.reverse_bits()
     }
 
     /// Packets that arrived, repeats not counted.
@@ -98,6 +106,11 @@ impl Arrivals {
 
 const fn word(number: u64) -> usize {
     (number % ARRIVAL_WINDOW / 64) as usize
+}
+
+/// All ones in the lowest `n` bits; in all of them if there are fewer.
+const fn lowest_bits(n: u64) -> u64 {
+    if n < ACK_SPAN { (1 << n) - 1 } else { u64::MAX }
 }
 
 const fn bit(number: u64) -> u64 {

@@ -9,9 +9,9 @@ use crate::codec::{MAX_VARINT, Malformed, Reader, put_varint};
 pub const KEEP_CAPACITY: usize = 64 << 10;
 
 /// Appends a message to a stream: its length, then its bytes.
-pub fn put_stream_message(stream: &mut impl Extend<u8>, message: &[u8]) {
+pub fn put_stream_message<'a>(stream: &mut (impl Extend<u8> + Extend<&'a u8>), message: &'a [u8]) {
     put_varint(stream, message.len() as u64);
-    stream.extend(message.iter().copied());
+    stream.extend(message);
 }
 
 /// The receiving end of a stream of messages.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::arrivals::{Arrival, Arrivals};
-use crate::channel::{Channel, Delivery};
+use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
 use crate::codec::{Malformed, Reader, varint_len};
 use crate::frame::{self, Frame, MAX_FRAGMENT};
 use crate::link::{Closing, Heard, KEEP_ALIVE_US, Streams};
@@ -15,7 +15,7 @@ use crate::packet::{Ack, DELAY_UNIT_US, Head};
 use crate::queue::Queue;
 use crate::redundant::{RedundantIn, RedundantOut};
 use crate::rtt::{MAX_ACK_DELAY_US, Rtt};
-use crate::sent::{Cargo, SentPackets, SentPiece, Told};
+use crate::sent::{Cargo, Pieces, SentPackets, SentPiece, Told, piece_bytes};
 use crate::window::Window;
 
 /// After this many packets that want an ack, one is sent at once: bulk is not kept waiting.
@@ -43,7 +43,6 @@ pub(crate) struct Datagrams {
     newest_from: Option<u64>,
     ack_due: Option<Time>,
     unacked_in: u32,
-    pong: Option<u16>,
     probe: bool,
     last_sent: Time,
     /// When the retry timer was last set off or put back, and how often it has fired since an ack.
@@ -68,7 +67,6 @@ impl Datagrams {
             newest_from: None,
             ack_due: None,
             unacked_in: 0,
-            pong: None,
             // The first packet tells the other side that the handshake's answer has arrived.
             probe: true,
             last_sent: now,
@@ -120,6 +118,9 @@ impl Datagrams {
         streams: &mut Streams,
         inbox: &mut Queue,
     ) -> Result<Heard, Malformed> {
+        if bytes.len() > self.max_len {
+            return Err(Malformed::TooLong);
+        }
         let mut reader = Reader::new(bytes);
         let head = Head::read(&mut reader)?;
         let Arrival::New { number, newest } = self.arrivals.note(now, head.number) else {
@@ -169,8 +170,8 @@ impl Datagrams {
             Frame::Ordered { channel, offset, bytes } if self.streams => {
                 streams.incoming(channel).on_piece(offset, bytes)?;
             }
-            Frame::Ping { id } => self.pong = Some(id),
-            Frame::Pong { .. } => {}
+            // A ping is there to be acknowledged, as every frame is.
+            Frame::Ping { .. } | Frame::Pong { .. } => {}
             Frame::Close { code, text } => {
                 streams.closed_by_peer(code, text);
                 return Ok(Heard::Close);
@@ -186,12 +187,12 @@ impl Datagrams {
         let Datagrams { sent, rtt, window, redundant_out, close_acked, .. } = self;
         let (mut acked_bytes, mut progress) = (0, false);
         let sent_at = sent.on_ack(ack, |told| {
-            if let Told::Acked { cargo, suspected } = told {
+            if let Told::Acked { cargo, pieces, suspected } = told {
                 progress |= cargo.eliciting;
                 *close_acked |= cargo.close;
                 redundant_out.on_acked(cargo.redundant_until);
-                cargo.pieces.iter().flatten().for_each(|piece| streams.on_acked(piece));
-                acked_bytes += if suspected { 0 } else { cargo.piece_bytes() };
+                acked_bytes += if suspected { 0 } else { piece_bytes(pieces.clone()) };
+                pieces.for_each(|piece| streams.on_acked(piece));
             }
         })?;
         if let Some(sent_at) = sent_at {
@@ -209,9 +210,20 @@ impl Datagrams {
     }
 
     fn look_for_losses(&mut self, now: Time, streams: &mut Streams) {
+        let patience_us = self.rtt.retry_us();
+        self.judge(now, streams, |sent, tell| sent.look(now, patience_us, tell));
+    }
+
+    /// Has `look` go over the packets that were sent, and does what it tells.
+    fn judge(
+        &mut self,
+        now: Time,
+        streams: &mut Streams,
+        look: impl FnOnce(&mut SentPackets, &mut dyn FnMut(Told<'_>)),
+    ) {
         let Datagrams { sent, rtt, window, lost, resent_bytes, .. } = self;
-        sent.look(now, rtt.retry_us(), |told| match told {
-            Told::Suspected(cargo) => *resent_bytes += give_back(now, cargo, streams, window, rtt),
+        look(sent, &mut |told| match told {
+            Told::Suspected(pieces) => *resent_bytes += give_back(now, pieces, streams, window, rtt),
             Told::Lost => *lost += 1,
             Told::Acked { .. } => {}
         });
@@ -222,12 +234,7 @@ impl Datagrams {
         self.window.tick(now, &self.rtt);
         self.look_for_losses(now, streams);
         if self.retry_at().is_some_and(|at| at <= now) {
-            let Datagrams { sent, rtt, window, resent_bytes, .. } = self;
-            sent.suspect_all(|told| {
-                if let Told::Suspected(cargo) = told {
-                    *resent_bytes += give_back(now, cargo, streams, window, rtt);
-                }
-            });
+            self.judge(now, streams, |sent, tell| sent.suspect_all(tell));
             self.probe = true;
             self.retries += 1;
             self.retry_from = now;
@@ -254,7 +261,6 @@ impl Datagrams {
     fn is_due(&self, now: Time, outbox: &Queue, streams: &Streams, closing: bool) -> bool {
         closing
             || self.probe
-            || self.pong.is_some()
             || !outbox.is_empty()
             || self.redundant_out.has_fresh()
             || self.ack_due.is_some_and(|due| due <= now)
@@ -278,9 +284,6 @@ impl Datagrams {
         Head { number: self.sent.next_number() as u16, ack: self.arrivals.ack(now) }.put(out);
         let head_len = out.len();
         let mut cargo = Cargo { close: closing.is_some(), ..Cargo::default() };
-        if let Some(id) = self.pong.take() {
-            frame::put_pong(out, id);
-        }
         match closing {
             Some(closing) => frame::put_close(out, closing.code, closing.text.as_bytes()),
             None => self.put_newest(outbox, out),
@@ -288,11 +291,13 @@ impl Datagrams {
         if !self.redundant_out.is_empty() && out.len() + self.redundant_out.block_len() <= self.max_len {
             cargo.redundant_until = self.redundant_out.put(out, Channel::Input);
         }
-        self.put_pieces(streams, &mut cargo, out);
+        self.put_pieces(streams, out);
         if self.probe && out.len() == head_len {
             frame::put_ping(out, 0);
         }
-        self.finish(now, cargo, out.len() > head_len);
+        cargo.eliciting = out.len() > head_len;
+        self.finish(now, cargo);
+        self.judge(now, streams, |sent, tell| sent.forget_excess(tell));
         debug_assert!(out.len() <= self.max_len);
         true
     }
@@ -302,9 +307,8 @@ impl Datagrams {
         self.ack_due = Some(now);
     }
 
-    fn finish(&mut self, now: Time, mut cargo: Cargo, eliciting: bool) {
-        cargo.eliciting = eliciting;
-        if eliciting && !self.sent.awaits_ack() {
+    fn finish(&mut self, now: Time, cargo: Cargo) {
+        if cargo.eliciting && !self.sent.awaits_ack() {
             self.retry_from = now;
         }
         self.sent.push(now, cargo);
@@ -325,11 +329,12 @@ impl Datagrams {
         }
     }
 
-    fn put_pieces(&mut self, streams: &mut Streams, cargo: &mut Cargo, out: &mut Vec<u8>) {
+    fn put_pieces(&mut self, streams: &mut Streams, out: &mut Vec<u8>) {
         if !self.streams {
             return;
         }
-        for (channel, slot) in Channel::ALL.into_iter().zip(&mut cargo.pieces) {
+        for channel in &Channel::ALL[..ORDERED_CHANNELS] {
+            let channel = *channel;
             const HEAD: usize = 1 + 10 + 2;
             let room = self.max_len.saturating_sub(out.len() + HEAD).min(MAX_FRAGMENT);
             let room = room.min(self.window.room() as usize);
@@ -341,17 +346,17 @@ impl Datagrams {
             frame::put_ordered_head(out, channel, range.start, len as usize);
             streams.out(channel).put_piece(out, range.clone());
             self.window.on_sent(len);
-            *slot = Some(SentPiece { channel, range });
+            self.sent.load(SentPiece { channel, range });
         }
     }
 }
 
 /// Queues the reliable bytes of a packet that seems lost again. Returns how many there were.
-fn give_back(now: Time, cargo: &Cargo, streams: &mut Streams, window: &mut Window, rtt: &Rtt) -> u64 {
-    let bytes = cargo.piece_bytes();
+fn give_back(now: Time, pieces: Pieces<'_>, streams: &mut Streams, window: &mut Window, rtt: &Rtt) -> u64 {
+    let bytes = piece_bytes(pieces.clone());
     if bytes > 0 {
         window.on_lost(now, bytes, rtt);
-        cargo.pieces.iter().flatten().for_each(|piece| streams.on_lost(piece));
+        pieces.for_each(|piece| streams.on_lost(piece));
     }
     bytes
 }

@@ -71,7 +71,7 @@ pub enum Frame<'a> {
         /// The piece.
         bytes: &'a [u8],
     },
-    /// A question that wants a `Pong` with the same id.
+    /// A question that wants a `Pong` with the same id on a lane; in a datagram the ack is the answer.
     Ping {
         /// Which question.
         id: u16,

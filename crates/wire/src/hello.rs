@@ -204,6 +204,9 @@ pub enum Refusal {
 /// The longest sentence in a refusal.
 pub const MAX_REFUSAL_TEXT: usize = 300;
 
+/// What stands at the end of a sentence that was cut.
+const CUT: &str = "…";
+
 impl core::fmt::Display for Refusal {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -251,8 +254,9 @@ impl Answer {
         out.extend_from_slice(&VERSION.to_le_bytes());
         let cut = match self {
             Answer::Refused(Refusal::Other(text)) if text.len() > MAX_REFUSAL_TEXT => {
-                let end = (0..=MAX_REFUSAL_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-                &Answer::Refused(Refusal::Other(format!("{}…", &text[..end])))
+                let longest = MAX_REFUSAL_TEXT - CUT.len();
+                let end = (0..=longest).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+                &Answer::Refused(Refusal::Other(format!("{}{CUT}", &text[..end])))
             }
             whole => whole,
         };
@@ -273,6 +277,9 @@ impl Answer {
             return Ok(Answer::Refused(Refusal::Version { server, client: VERSION }));
         }
         match postcard::take_from_bytes(reader.rest()) {
+            Ok((Answer::Refused(Refusal::Other(text)), _)) if text.len() > MAX_REFUSAL_TEXT => {
+                Err(Malformed::TooLong)
+            }
             Ok((answer, [])) => Ok(answer),
             _ => Err(Malformed::Forbidden),
         }
@@ -513,7 +520,13 @@ mod tests {
         assert!(longest.to_bytes(&AccessKey::open(), stamp(1)).unwrap().len() <= MAX_HELLO);
         let answer = Answer::Refused(Refusal::Other("é".repeat(1_000)));
         assert!(answer.to_bytes().len() <= MAX_ANSWER);
-        assert!(Answer::from_bytes(&answer.to_bytes()).is_ok());
+        let Ok(Answer::Refused(Refusal::Other(text))) = Answer::from_bytes(&answer.to_bytes()) else {
+            panic!("a cut sentence can be read");
+        };
+        assert!(text.len() <= MAX_REFUSAL_TEXT && text.ends_with("éé…"), "{text}");
+        let body = postcard::to_allocvec(&Answer::Refused(Refusal::Other("x".repeat(MAX_REFUSAL_TEXT + 1))));
+        let bytes = [&MAGIC[..], &VERSION.to_le_bytes(), &body.unwrap()].concat();
+        assert_eq!(Answer::from_bytes(&bytes), Err(Malformed::TooLong));
     }
 
     proptest! {

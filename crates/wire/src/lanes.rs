@@ -46,7 +46,8 @@ pub(crate) struct Lane {
     unmarked: u64,
     next_mark: u16,
     pong: Option<u16>,
-    last_sent: Time,
+    /// When a mark was last set, or found to be under way still.
+    marked_at: Time,
 }
 
 impl Lane {
@@ -61,7 +62,7 @@ impl Lane {
             unmarked: 0,
             next_mark: 0,
             pong: None,
-            last_sent: now,
+            marked_at: now,
         }
     }
 
@@ -152,13 +153,14 @@ impl Lane {
     /// When something is due next.
     pub fn wake_at(&self, streams: &Streams) -> Option<Time> {
         let paced = self.has_chunks(streams).then(|| self.window.ready_at(&self.rtt)).flatten();
-        let keep_alive = self.messages.then(|| self.last_sent.plus_micros(KEEP_ALIVE_US));
+        let keep_alive = self.messages.then(|| self.marked_at.plus_micros(KEEP_ALIVE_US));
         paced.into_iter().chain(keep_alive).min()
     }
 
-    /// Where packets travel beside the lanes, they keep the link alive.
-    fn is_idle(&self, now: Time) -> bool {
-        self.messages && now.micros_since(self.last_sent) >= KEEP_ALIVE_US
+    /// A mark now and then measures the round trip of a busy lane and keeps an idle one alive. Where packets travel
+    /// beside the lanes, they do both.
+    fn is_mark_due(&self, now: Time) -> bool {
+        self.messages && now.micros_since(self.marked_at) >= KEEP_ALIVE_US
     }
 
     fn has_chunks(&self, streams: &Streams) -> bool {
@@ -170,7 +172,7 @@ impl Lane {
             || self.pong.is_some()
             || self.messages && !outbox.is_empty()
             || self.window.room() > 0 && self.has_chunks(streams)
-            || self.is_idle(now)
+            || self.is_mark_due(now)
     }
 
     /// Writes the next bytes of the lane into `out`, if any are due.
@@ -193,15 +195,16 @@ impl Lane {
         if self.messages {
             put_messages(outbox, out);
         }
-        let idle = self.is_idle(now) && self.marks.is_empty();
         self.put_chunks(streams, out);
-        if self.unmarked >= MARK_EVERY || idle {
+        if self.unmarked >= MARK_EVERY || self.is_mark_due(now) && self.marks.is_empty() {
             self.put_mark(now, out);
+        }
+        if self.is_mark_due(now) {
+            self.marked_at = now;
         }
         if let Some(closing) = closing {
             frame::put_close(out, closing.code, closing.text.as_bytes());
         }
-        self.last_sent = now;
         !out.is_empty()
     }
 
@@ -223,6 +226,7 @@ impl Lane {
 
     fn put_mark(&mut self, now: Time, out: &mut Vec<u8>) {
         frame::put_ping(out, self.next_mark);
+        self.marked_at = now;
         self.marks.push_back(Mark {
             id: self.next_mark,
             bytes: core::mem::take(&mut self.unmarked),

@@ -284,12 +284,12 @@ impl Link {
             }
             (Delivery::Ordered, _) => {}
             (Delivery::Redundant, Some(datagrams)) => datagrams.push_redundant(message),
-            (Delivery::Redundant, None) if self.outbox.queued() + message.len() > MAX_OUTBOX => {
+            (Delivery::Redundant, None) if self.outbox.queued_with(message) > MAX_OUTBOX => {
                 return Err(SendError::Full);
             }
             (Delivery::Redundant, None) => self.outbox.push(channel, message),
             (Delivery::Newest, _) => {
-                while self.outbox.queued() + message.len() > MAX_OUTBOX {
+                while self.outbox.queued_with(message) > MAX_OUTBOX {
                     self.outbox.drop_first();
                 }
                 self.outbox.push(channel, message);
@@ -386,7 +386,11 @@ impl Link {
             match self.streams.incoming(*channel).pop(buf) {
                 Ok(true) => return Some(*channel),
                 Ok(false) => {}
-                Err(error) => self.state = State::Ended(Closed::Violation(error)),
+                // Comes again with every call, but ends the link once.
+                Err(error) if matches!(self.state, State::Open | State::Closing(_)) => {
+                    self.state = State::Ended(Closed::Violation(error));
+                }
+                Err(_) => {}
             }
         }
         None

@@ -6,17 +6,20 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::assembly::{Assembly, KEEP_CAPACITY, put_stream_message};
-use crate::codec::Malformed;
+use crate::channel::MAX_ORDERED_MESSAGE;
+use crate::codec::{Malformed, varint_len};
 use crate::ranges::Ranges;
 
 /// How far ahead of what has arrived in full the other side may send. Bounds what comes too early and must be kept.
 pub const STREAM_WINDOW: u64 = 1 << 20;
 
-/// How many separate pieces that came too early are kept; a sender that tears its stream finer than this is refused.
+/// How many separate pieces that came too early are kept; those that follow each other count as one. A sender that tears
+/// its stream finer than this is refused.
 pub const MAX_EARLY_PIECES: usize = 2_048;
 
-/// How much a sender may queue on one channel: two of the longest messages. Beyond it the caller is told.
-pub const MAX_QUEUED: usize = 2 * crate::channel::MAX_ORDERED_MESSAGE;
+/// How much a sender may queue on one channel: two of the longest messages, with their lengths in front. Beyond it the
+/// caller is told.
+pub const MAX_QUEUED: usize = 2 * (MAX_ORDERED_MESSAGE + varint_len(MAX_ORDERED_MESSAGE as u64));
 
 /// The sending end of one channel's stream.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +40,8 @@ impl StreamOut {
     /// Queues a message; false if the queue is full.
     #[must_use]
     pub fn push(&mut self, message: &[u8]) -> bool {
-        let fits = self.bytes.len() + message.len() <= MAX_QUEUED;
+        let len = varint_len(message.len() as u64) + message.len();
+        let fits = self.bytes.len() + len <= MAX_QUEUED;
         if fits {
             put_stream_message(&mut self.bytes, message);
         }
@@ -119,18 +123,28 @@ pub struct StreamIn {
     assembly: Assembly,
     /// How much of the stream has arrived in full.
     arrived: u64,
-    /// Which bytes beyond that have arrived too early.
-    early: Ranges,
-    /// The early bytes in order of arrival, and where each run of them belongs.
+    /// The bytes beyond that which have arrived too early, in order of arrival.
     kept: Vec<u8>,
+    /// Where each run of them belongs: sorted, without overlap.
     pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     offset: u64,
-    at: usize,
-    len: usize,
+    /// Where it lies in `kept`, which never grows beyond a few windows.
+    at: u32,
+    len: u32,
+}
+
+impl Piece {
+    const fn end(&self) -> u64 {
+        self.offset + self.len as u64
+    }
+
+    fn bytes<'a>(&self, kept: &'a [u8]) -> &'a [u8] {
+        &kept[self.at as usize..][..self.len as usize]
+    }
 }
 
 impl StreamIn {
@@ -154,27 +168,43 @@ impl StreamIn {
 
     /// Keeps what is new of an early piece.
     fn keep(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
-        let mut rest = offset..offset + bytes.len() as u64;
-        while let Some(gap) = self.early.first_gap(rest.clone()) {
-            if self.pieces.len() == MAX_EARLY_PIECES {
-                return Err(Malformed::Forbidden);
+        let (mut start, end) = (offset, offset + bytes.len() as u64);
+        let mut place = self.pieces.partition_point(|held| held.end() <= start);
+        while start < end {
+            let held = self.pieces.get(place).copied();
+            let gap_end = held.map_or(end, |held| held.offset.min(end));
+            if start < gap_end {
+                let fresh = &bytes[(start - offset) as usize..(gap_end - offset) as usize];
+                place = self.insert(place, start, fresh)?;
             }
-            let fresh = &bytes[(gap.start - offset) as usize..(gap.end - offset) as usize];
-            self.pieces.push(Piece { offset: gap.start, at: self.kept.len(), len: fresh.len() });
-            self.kept.extend_from_slice(fresh);
-            rest.start = gap.end;
-            self.early.insert(gap);
+            start = held.map_or(end, |held| held.end());
+            place += 1;
         }
         Ok(())
     }
 
+    /// Puts a piece before the one at `place`, or makes the one before that longer. Returns the place after it.
+    fn insert(&mut self, place: usize, offset: u64, fresh: &[u8]) -> Result<usize, Malformed> {
+        let (at, len) = (self.kept.len() as u32, fresh.len() as u32);
+        let is_next = |held: &Piece| held.end() == offset && held.at + held.len == at;
+        let full = self.pieces.len() == MAX_EARLY_PIECES;
+        let place = match self.pieces[..place].last_mut() {
+            Some(before) if is_next(before) => {
+                before.len += len;
+                place
+            }
+            _ if full => return Err(Malformed::Forbidden),
+            _ => {
+                self.pieces.insert(place, Piece { offset, at, len });
+                place + 1
+            }
+        };
+        self.kept.extend_from_slice(fresh);
+        Ok(place)
+    }
+
     /// Moves early bytes whose turn has come into the assembly.
     fn release(&mut self) -> Result<(), Malformed> {
-        let Some(first) = self.early.first() else { return Ok(()) };
-        if first.start > self.arrived {
-            return Ok(());
-        }
-        self.pieces.sort_unstable_by_key(|piece| piece.offset);
         let mut done = 0;
         for piece in &self.pieces {
             if piece.offset > self.arrived {
@@ -182,19 +212,20 @@ impl StreamIn {
             }
             done += 1;
             // An in-order piece may have overtaken part of what was kept.
-            let skip = ((self.arrived - piece.offset) as usize).min(piece.len);
-            self.assembly.push(&self.kept[piece.at + skip..piece.at + piece.len])?;
-            self.arrived = self.arrived.max(piece.offset + piece.len as u64);
+            let skip = ((self.arrived - piece.offset) as usize).min(piece.len as usize);
+            self.assembly.push(&piece.bytes(&self.kept)[skip..])?;
+            self.arrived = self.arrived.max(piece.end());
         }
-        self.pieces.drain(..done);
-        self.early.remove(0..self.arrived);
-        self.compact();
+        if done > 0 {
+            self.pieces.drain(..done);
+            self.compact();
+        }
         Ok(())
     }
 
     /// Frees the kept bytes that have been released, once they are most of it.
     fn compact(&mut self) {
-        let live: usize = self.pieces.iter().map(|piece| piece.len).sum();
+        let live: usize = self.pieces.iter().map(|piece| piece.len as usize).sum();
         if live == 0 {
             self.kept.clear();
             if self.kept.capacity() > KEEP_CAPACITY {
@@ -204,11 +235,13 @@ impl StreamIn {
             self.pieces.sort_unstable_by_key(|piece| piece.at);
             let mut to = 0;
             for piece in &mut self.pieces {
-                self.kept.copy_within(piece.at..piece.at + piece.len, to);
-                piece.at = to;
-                to += piece.len;
+                let from = piece.at as usize;
+                self.kept.copy_within(from..from + piece.len as usize, to);
+                piece.at = to as u32;
+                to += piece.len as usize;
             }
             self.kept.truncate(to);
+            self.pieces.sort_unstable_by_key(|piece| piece.offset);
         }
     }
 
@@ -238,6 +271,39 @@ mod tests {
         assert_eq!(stream.on_piece(u64::MAX, &[0]), Err(Malformed::Forbidden));
         assert_eq!(stream.on_piece(STREAM_WINDOW - 1, &[0]), Ok(()));
         assert!(stream.kept.capacity() <= 64);
+    }
+
+    #[test]
+    fn pieces_that_follow_each_other_count_as_one() {
+        let mut stream = StreamIn::default();
+        (1..STREAM_WINDOW / 64).for_each(|n| stream.on_piece(n * 64, &[0; 64]).unwrap());
+        assert_eq!(stream.pieces.len(), 1);
+        let torn = |stream: &mut StreamIn, n: usize| stream.on_piece(2 * n as u64, &[0]);
+        let mut stream = StreamIn::default();
+        (1..=MAX_EARLY_PIECES).for_each(|n| torn(&mut stream, n).unwrap());
+        assert_eq!(torn(&mut stream, MAX_EARLY_PIECES + 1), Err(Malformed::Forbidden));
+    }
+
+    #[test]
+    fn kept_bytes_are_freed_while_others_stay() {
+        let mut stream = StreamIn::default();
+        // The last byte of the window stays early while everything before it passes through, piece by piece.
+        let mut message = vec![];
+        put_stream_message(&mut message, &vec![7; 600_000]);
+        let end = message.len() as u64;
+        stream.on_piece(end + 100, &[9]).unwrap();
+        for (number, pair) in message.chunks(2_000).enumerate() {
+            let (first, second) = pair.split_at(pair.len() / 2);
+            let offset = 2_000 * number as u64;
+            stream.on_piece(offset + first.len() as u64, second).unwrap();
+            stream.on_piece(offset, first).unwrap();
+        }
+        assert!(stream.kept.len() <= 2 * KEEP_CAPACITY, "{}", stream.kept.len());
+        let mut out = vec![];
+        assert_eq!(stream.pop(&mut out), Ok(true));
+        assert_eq!(out, vec![7; 600_000]);
+        assert_eq!(stream.pieces.len(), 1);
+        assert_eq!(stream.pieces[0].bytes(&stream.kept), [9]);
     }
 
     proptest! {
@@ -275,7 +341,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(got, messages);
-            prop_assert!(receiver.pieces.is_empty() && receiver.early.is_empty());
+            prop_assert!(receiver.pieces.is_empty() && receiver.kept.is_empty());
         }
     }
 }

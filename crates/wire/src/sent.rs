@@ -1,11 +1,11 @@
 //! What has been sent and what became of it: acknowledged, suspected, lost.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{VecDeque, vec_deque};
 use core::ops::Range;
 
 use sametick_sim::Time;
 
-use crate::channel::{Channel, ORDERED_CHANNELS};
+use crate::channel::Channel;
 use crate::codec::Malformed;
 use crate::packet::{ACK_SPAN, Ack, widen};
 
@@ -25,24 +25,15 @@ pub struct SentPiece {
     pub range: Range<u64>,
 }
 
-/// What one packet carried.
-#[derive(Clone, Debug, Default)]
+/// What one packet carried besides pieces of reliable streams.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cargo {
-    /// Reliable pieces, at most one for each stream.
-    pub pieces: [Option<SentPiece>; ORDERED_CHANNELS],
     /// The packet carried every redundant message below this number.
     pub redundant_until: u64,
     /// Whether the packet wants an ack: it carried any frame.
     pub eliciting: bool,
     /// Whether the packet carried the close.
     pub close: bool,
-}
-
-impl Cargo {
-    /// How many reliable bytes the packet carried.
-    pub fn piece_bytes(&self) -> u64 {
-        self.pieces.iter().flatten().map(|piece| piece.range.end - piece.range.start).sum()
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,25 +44,41 @@ enum Fate {
     Acked,
 }
 
-#[derive(Clone, Debug)]
+/// One of these is kept for each packet, however small: 24 bytes.
+#[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
+    redundant_until: u64,
+    /// How many pieces had been sent before those of this packet; the low bits are enough.
+    pieces_from: u32,
+    pieces: u8,
     fate: Fate,
-    cargo: Cargo,
+    eliciting: bool,
+    close: bool,
+}
+
+/// The pieces that one packet carried.
+pub type Pieces<'a> = vec_deque::Iter<'a, SentPiece>;
+
+/// How many bytes the pieces hold.
+pub fn piece_bytes(pieces: Pieces<'_>) -> u64 {
+    pieces.map(|piece| piece.range.end - piece.range.start).sum()
 }
 
 /// What is told about a packet.
 #[derive(Debug)]
 pub enum Told<'a> {
-    /// It arrived. The time is when it was sent; `suspected` if its pieces have been sent again.
+    /// It arrived.
     Acked {
         /// What it carried.
-        cargo: &'a Cargo,
-        /// Whether it had been suspected.
+        cargo: Cargo,
+        /// Which reliable pieces it carried.
+        pieces: Pieces<'a>,
+        /// Whether it had been suspected, and its pieces sent again.
         suspected: bool,
     },
     /// It seems not to have arrived: send its pieces again.
-    Suspected(&'a Cargo),
+    Suspected(Pieces<'a>),
     /// It did not arrive.
     Lost,
 }
@@ -80,9 +87,16 @@ pub enum Told<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct SentPackets {
     packets: VecDeque<Sent>,
+    /// The pieces of all these packets and of the next one.
+    pieces: VecDeque<SentPiece>,
+    /// How many pieces had been sent before the first of `pieces`; the low bits.
+    pieces_before: u32,
+    /// How many pieces the next packet has so far.
+    loaded: u8,
     /// The number of the first remembered packet.
     first: u64,
     newest_acked: Option<u64>,
+    newest_eliciting: Option<u64>,
     /// Every packet below this has been looked at for suspicion.
     looked_at: u64,
 }
@@ -93,9 +107,30 @@ impl SentPackets {
         self.first + self.packets.len() as u64
     }
 
-    /// Remembers a packet; it has the number that [`Self::next_number`] gave.
+    /// Adds a piece to the next packet: at most one for each stream.
+    pub fn load(&mut self, piece: SentPiece) {
+        self.loaded += 1;
+        self.pieces.push_back(piece);
+    }
+
+    /// Remembers a packet with what was loaded; it has the number that [`Self::next_number`] gave.
     pub fn push(&mut self, now: Time, cargo: Cargo) {
-        self.packets.push_back(Sent { at: now, fate: Fate::Flying, cargo });
+        let Cargo { redundant_until, eliciting, close } = cargo;
+        let pieces = core::mem::take(&mut self.loaded);
+        let pieces_from =
+            self.pieces_before.wrapping_add(self.pieces.len() as u32).wrapping_sub(u32::from(pieces));
+        if eliciting {
+            self.newest_eliciting = Some(self.next_number());
+        }
+        self.packets.push_back(Sent {
+            at: now,
+            redundant_until,
+            pieces_from,
+            pieces,
+            fate: Fate::Flying,
+            eliciting,
+            close,
+        });
     }
 
     /// Takes an ack. Returns when its newest packet was sent, if that is news.
@@ -107,7 +142,8 @@ impl SentPackets {
         let news = self.newest_acked.is_none_or(|before| newest > before);
         self.newest_acked = self.newest_acked.max(Some(newest));
         let sent_at = self.acked(newest, &mut tell).filter(|_| news);
-        for before in 0..ACK_SPAN.min(newest) {
+        // Those before the first have met their fate.
+        for before in 0..ACK_SPAN.min(newest.saturating_sub(self.first)) {
             if ack.missing >> before & 1 == 0 {
                 self.acked(newest - 1 - before, &mut tell);
             }
@@ -116,14 +152,20 @@ impl SentPackets {
     }
 
     fn acked(&mut self, number: u64, tell: &mut impl FnMut(Told<'_>)) -> Option<Time> {
-        let sent = self.packets.get_mut(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
-        if sent.fate == Fate::Acked {
-            return None;
-        }
+        let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let sent = self.packets.get_mut(at).filter(|sent| sent.fate != Fate::Acked)?;
         let suspected = sent.fate == Fate::Suspected;
         sent.fate = Fate::Acked;
-        tell(Told::Acked { cargo: &sent.cargo, suspected });
-        Some(sent.at)
+        let Sent { at, redundant_until, eliciting, close, .. } = *sent;
+        let sent = *sent;
+        let cargo = Cargo { redundant_until, eliciting, close };
+        tell(Told::Acked { cargo, pieces: self.pieces_of(sent), suspected });
+        Some(at)
+    }
+
+    fn pieces_of(&self, sent: Sent) -> Pieces<'_> {
+        let from = sent.pieces_from.wrapping_sub(self.pieces_before) as usize;
+        self.pieces.range(from..from + usize::from(sent.pieces))
     }
 
     /// Looks for packets that seem lost, and forgets those whose fate is known. `patience_us` is how long a packet
@@ -146,31 +188,46 @@ impl SentPackets {
                 }
                 Fate::Flying | Fate::Suspected => break,
             }
-            self.packets.pop_front();
-            self.first += 1;
+            self.forget_first();
         }
     }
 
     /// Suspects everything in flight: nothing has been heard for too long.
     pub fn suspect_all(&mut self, mut tell: impl FnMut(Told<'_>)) {
         (0..self.packets.len()).for_each(|at| self.suspect(at, &mut tell));
+    }
+
+    /// Takes the oldest packets for lost if there are too many: a peer that never acknowledges cannot make us
+    /// remember more.
+    pub fn forget_excess(&mut self, mut tell: impl FnMut(Told<'_>)) {
         while self.packets.len() > MAX_REMEMBERED {
-            self.packets.pop_front();
-            self.first += 1;
+            self.suspect(0, &mut tell);
+            if self.packets.front().is_some_and(|sent| sent.fate != Fate::Acked) {
+                tell(Told::Lost);
+            }
+            self.forget_first();
         }
     }
 
     fn suspect(&mut self, at: usize, tell: &mut impl FnMut(Told<'_>)) {
         if let Some(sent) = self.packets.get_mut(at).filter(|sent| sent.fate == Fate::Flying) {
             sent.fate = Fate::Suspected;
-            tell(Told::Suspected(&sent.cargo));
+            let sent = *sent;
+            tell(Told::Suspected(self.pieces_of(sent)));
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some(sent) = self.packets.pop_front() {
+            self.pieces.drain(..usize::from(sent.pieces));
+            self.pieces_before = self.pieces_before.wrapping_add(u32::from(sent.pieces));
+            self.first += 1;
         }
     }
 
     /// Whether a packet that wants an ack has none, and none after it has one.
     pub fn awaits_ack(&self) -> bool {
-        let from = self.newest_acked.map_or(0, |newest| (newest + 1).saturating_sub(self.first)) as usize;
-        self.packets.iter().skip(from).any(|sent| sent.cargo.eliciting)
+        self.newest_eliciting > self.newest_acked
     }
 }
 
@@ -211,6 +268,50 @@ mod tests {
         let (told, _) = fates(&mut sent, Ack { newest: 2, delay: 0, missing: 0b10 }, Time::from_millis(200));
         assert_eq!(told, ["acked", "acked", "suspected", "lost"]);
         assert_eq!(sent.next_number(), 3);
+    }
+
+    #[test]
+    fn a_peer_that_never_acknowledges_does_not_make_us_remember_for_ever() {
+        let mut sent = SentPackets::default();
+        let (mut given_back, mut lost) = (vec![], 0);
+        for number in 0..3 * MAX_REMEMBERED as u64 {
+            sent.load(SentPiece { channel: Channel::Chat, range: number..number + 1 });
+            sent.push(Time::ZERO, Cargo::default());
+            sent.forget_excess(|told| match told {
+                Told::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.range.start)),
+                _ => lost += 1,
+            });
+        }
+        assert!(sent.packets.len() == MAX_REMEMBERED && sent.pieces.len() == MAX_REMEMBERED);
+        assert_eq!(lost, 2 * MAX_REMEMBERED);
+        assert!(given_back.into_iter().eq(0..2 * MAX_REMEMBERED as u64));
+        assert_eq!(sent.next_number(), 3 * MAX_REMEMBERED as u64);
+        assert!(size_of::<Sent>() <= 24);
+    }
+
+    #[test]
+    fn every_packet_keeps_its_own_pieces() {
+        let mut sent = SentPackets { pieces_before: u32::MAX - 3, ..SentPackets::default() };
+        let piece = |number: u64| SentPiece { channel: Channel::Chat, range: number..number + 10 };
+        for number in 0..300u64 {
+            (0..number % 4).for_each(|n| sent.load(piece(10 * number + n)));
+            sent.push(Time::ZERO, Cargo::default());
+            if number >= 10 {
+                let ack = Ack { newest: (number - 10) as u16, delay: 0, missing: u64::MAX };
+                let mut got = vec![];
+                let tell = |told: Told<'_>| {
+                    if let Told::Acked { pieces, .. } = told {
+                        got.extend(pieces.cloned());
+                    }
+                };
+                sent.on_ack(&ack, tell).unwrap();
+                let expected: Vec<_> =
+                    (0..(number - 10) % 4).map(|n| piece(10 * (number - 10) + n)).collect();
+                assert_eq!(got, expected);
+                sent.look(Time::ZERO, 0, |_| {});
+            }
+        }
+        assert!(sent.pieces.len() < 40);
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub const TARGET_DELAY_US: u64 = 15_000;
 /// How many bytes may leave at once when the pace allows more than that: a burst the next hop's queue can take.
 const BURST: u64 = 4 * MAX_DATAGRAM as u64;
 
+/// Idle time beyond this earns nothing more: a burst is earned by then at any rate. A link may sleep for hours.
+const MAX_EARNING_US: u64 = 10_000_000;
+
 /// Less room than this is none.
 const CRUMB: u64 = MAX_DATAGRAM as u64;
 
@@ -49,7 +52,8 @@ impl Window {
 
     /// Lets time earn credit: one window a round trip, and a quarter more so that the pace is not the limit.
     pub fn tick(&mut self, now: Time, rtt: &Rtt) {
-        let earned = self.rate(rtt) * now.micros_since(self.credited_at) / 1_000_000;
+        let idle_us = now.micros_since(self.credited_at).min(MAX_EARNING_US);
+        let earned = self.rate(rtt) * idle_us / 1_000_000;
         if earned > 0 {
             self.credit = (self.credit + earned).min(BURST);
             self.credited_at = now;
@@ -98,5 +102,30 @@ impl Window {
             self.limit = (self.limit * 7 / 10).max(MIN_WINDOW);
             self.spare_until = now.plus_micros(rtt.smoothed_us().unwrap_or(INITIAL_RTT_US));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_slept_for_years_has_a_burst_to_spend() {
+        let mut rtt = Rtt::default();
+        rtt.sample(0);
+        let mut window = Window::new(Time::ZERO);
+        for _ in 0..10_000 {
+            window.on_sent(2 * BURST);
+            window.on_acked(2 * BURST, &rtt);
+        }
+        assert_eq!((window.limit, window.credit), (MAX_WINDOW, 0));
+        window.tick(Time::from_micros(u64::MAX), &rtt);
+        assert_eq!(window.credit, BURST);
+    }
+
+    #[test]
+    fn the_slowest_window_earns_a_burst_before_idle_time_stops_counting() {
+        let slowest = 1_000;
+        assert!(slowest * MAX_EARNING_US / 1_000_000 >= BURST);
     }
 }
