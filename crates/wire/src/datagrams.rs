@@ -280,6 +280,7 @@ impl Datagrams {
         if !self.is_due(now, outbox, streams, closing.is_some()) {
             return false;
         }
+        self.judge(now, streams, |sent, tell| sent.make_room(tell));
         out.clear();
         Head { number: self.sent.next_number() as u16, ack: self.arrivals.ack(now) }.put(out);
         let head_len = out.len();
@@ -297,7 +298,6 @@ impl Datagrams {
         }
         cargo.eliciting = out.len() > head_len;
         self.finish(now, cargo);
-        self.judge(now, streams, |sent, tell| sent.forget_excess(tell));
         debug_assert!(out.len() <= self.max_len);
         true
     }

@@ -31,3 +31,5 @@ mod window;
 pub use channel::{Channel, Delivery};
 pub use codec::Malformed;
 pub use link::{Carrier, Closed, Input, LaneId, Link, LinkStats, Output, Reason, SendError};
+// What the public interface of this crate speaks of, so that edges need not name `sim`.
+pub use sametick_sim::{BuildId, SchemaHash, Time};

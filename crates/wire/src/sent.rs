@@ -9,8 +9,8 @@ use crate::channel::Channel;
 use crate::codec::Malformed;
 use crate::packet::{ACK_SPAN, Ack, widen};
 
-/// How many packets are remembered. At 10,000 a second and 200 ms, half of that is in flight.
-pub const MAX_REMEMBERED: usize = 4_096;
+/// How many packets are remembered. At 5,000 a second and 200 ms, half of that is in flight; it takes 48 KiB.
+pub const MAX_REMEMBERED: usize = 2_048;
 
 /// How many later packets must have arrived before an earlier one is suspected, and its reliable bytes sent again.
 /// It counts as lost only when its time has passed as well, so reordering is not mistaken for loss.
@@ -179,7 +179,7 @@ impl SentPackets {
         }
         self.looked_at = self.looked_at.max(until);
         while let Some(sent) = self.packets.front().filter(|_| self.first < newest) {
-            let overdue = now.micros_since(sent.at) > patience_us || self.packets.len() > MAX_REMEMBERED;
+            let overdue = now.micros_since(sent.at) > patience_us;
             match sent.fate {
                 Fate::Acked => {}
                 Fate::Flying | Fate::Suspected if overdue => {
@@ -197,10 +197,10 @@ impl SentPackets {
         (0..self.packets.len()).for_each(|at| self.suspect(at, &mut tell));
     }
 
-    /// Takes the oldest packets for lost if there are too many: a peer that never acknowledges cannot make us
-    /// remember more.
-    pub fn forget_excess(&mut self, mut tell: impl FnMut(Told<'_>)) {
-        while self.packets.len() > MAX_REMEMBERED {
+    /// Makes room for one more packet, taking the oldest for lost if need be: a peer that never acknowledges cannot make
+    /// us remember more.
+    pub fn make_room(&mut self, mut tell: impl FnMut(Told<'_>)) {
+        while self.packets.len() >= MAX_REMEMBERED {
             self.suspect(0, &mut tell);
             if self.packets.front().is_some_and(|sent| sent.fate != Fate::Acked) {
                 tell(Told::Lost);
@@ -275,12 +275,12 @@ mod tests {
         let mut sent = SentPackets::default();
         let (mut given_back, mut lost) = (vec![], 0);
         for number in 0..3 * MAX_REMEMBERED as u64 {
-            sent.load(SentPiece { channel: Channel::Chat, range: number..number + 1 });
-            sent.push(Time::ZERO, Cargo::default());
-            sent.forget_excess(|told| match told {
+            sent.make_room(|told| match told {
                 Told::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.range.start)),
                 _ => lost += 1,
             });
+            sent.load(SentPiece { channel: Channel::Chat, range: number..number + 1 });
+            sent.push(Time::ZERO, Cargo::default());
         }
         assert!(sent.packets.len() == MAX_REMEMBERED && sent.pieces.len() == MAX_REMEMBERED);
         assert_eq!(lost, 2 * MAX_REMEMBERED);

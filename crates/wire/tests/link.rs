@@ -214,9 +214,9 @@ fn inputs_given_up_while_the_network_is_down_are_counted_on_both_ends() {
         let skipped = pair.link(Side::B).stats().redundant_skipped;
         let received = pair.take(Side::B).len() as u64;
         assert_eq!(received + skipped, 60 + 300 + 60, "{carrier:?}: each arrived or is missed");
-        // Of those given up, the last before the cut have arrived, but their acks have not.
+        // Of those given up, the last before the cut have arrived, but their acks, due within 70 ms, have not.
         assert!(
-            (1..=5).contains(&(given_up - skipped)),
+            (1..=6).contains(&(given_up - skipped)),
             "{carrier:?}: {given_up} given up, {skipped} skipped"
         );
         assert!(
@@ -314,7 +314,7 @@ fn a_peer_that_never_acknowledges_costs_a_bounded_memory() {
     let stats = link.stats();
     assert!(stats.packets_sent >= 5_000, "it acknowledges what it gets");
     // What is remembered is what may still be acknowledged.
-    assert_eq!(stats.packets_sent - stats.packets_lost, 4_096);
+    assert_eq!(stats.packets_sent - stats.packets_lost, 2_048);
 }
 
 #[test]
