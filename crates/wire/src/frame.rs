@@ -12,7 +12,7 @@
 
 use alloc::vec::Vec;
 
-use crate::channel::{Channel, Delivery, MAX_NEWEST_MESSAGE, MAX_REDUNDANT_MESSAGE};
+use crate::channel::{Channel, Delivery, MAX_REDUNDANT_MESSAGE};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 
 /// The longest piece of a reliable stream in one frame on a lane: small enough that an input queued behind it waits
@@ -196,7 +196,7 @@ impl<'a> Frame<'a> {
         let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
         Ok(match head >> 4 {
             MESSAGE if channel.delivery() != Delivery::Ordered => {
-                Frame::Message { channel, bytes: reader.bytes(MAX_NEWEST_MESSAGE)? }
+                Frame::Message { channel, bytes: reader.bytes(channel.max_message())? }
             }
             MESSAGE => return Err(Malformed::Forbidden),
             REDUNDANT => Frame::Redundant {
@@ -248,6 +248,7 @@ impl<'a> Frame<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channel::MAX_NEWEST_MESSAGE;
     use alloc::vec;
     use proptest::prelude::*;
 
@@ -290,6 +291,17 @@ mod tests {
     fn a_channel_only_takes_its_own_kind_of_frame() {
         for bytes in [&b"\x10\x00"[..], b"\x24", b"\x35\x00\x00", b"\x44\x00", b"\x51\x00\x00", b"\x16\x00"] {
             assert!(Frame::read(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_message_is_no_longer_than_its_channel_takes() {
+        for channel in [Channel::Input, Channel::State] {
+            for (len, expected) in [(channel.max_message(), true), (channel.max_message() + 1, false)] {
+                let mut out = vec![];
+                put_message(&mut out, channel, &vec![0; len]);
+                assert_eq!(Frame::read(&mut Reader::new(&out)).is_ok(), expected, "{channel:?} {len}");
+            }
         }
     }
 

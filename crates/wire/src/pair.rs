@@ -15,7 +15,7 @@ use sametick_sim::Time;
 
 use crate::channel::Channel;
 use crate::link::{Carrier, Closed, Input, LaneId, Link, Output};
-use crate::netem::{Netem, Profile, Stats};
+use crate::netem::{self, Netem, Profile, Stats};
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,6 @@ impl Side {
         }
     }
 }
-
-/// What stands between a link and the network: a carrier drops what was damaged on the way.
-const CHECK: usize = 8;
 
 struct End {
     link: Link,
@@ -173,7 +170,7 @@ impl Pair {
         let from = side.other().index();
         let mut packet = core::mem::take(&mut self.buf);
         while self.ends[from].packets.poll(self.now, &mut packet).is_some() {
-            if let Some(intact) = checked(&packet) {
+            if let Some(intact) = netem::intact(&packet) {
                 self.handle(side, Input::Datagram(intact));
             }
         }
@@ -197,8 +194,7 @@ impl Pair {
         loop {
             match end.link.poll_output(&mut buf) {
                 Output::Datagram => {
-                    let check = check(&buf);
-                    buf.extend_from_slice(&check);
+                    netem::put_check(&mut buf);
                     end.packets.send(now, (), &buf);
                 }
                 Output::Stream(lane) => end.lanes.send(now, lane, &buf),
@@ -221,15 +217,4 @@ impl Pair {
         }
         end.buf = buf;
     }
-}
-
-fn check(bytes: &[u8]) -> [u8; CHECK] {
-    // FNV-1a: enough to tell flipped bits in a test network.
-    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, hash).to_le_bytes()
-}
-
-fn checked(packet: &[u8]) -> Option<&[u8]> {
-    let (bytes, sum) = packet.split_last_chunk::<CHECK>()?;
-    (check(bytes) == *sum).then_some(bytes)
 }

@@ -1,0 +1,84 @@
+//! The examples in docs/protocol.md are what the code does.
+
+use std::fmt::Write;
+
+use sametick_sim::{BuildId, SchemaHash, Time};
+use sametick_wire::access::AccessKey;
+use sametick_wire::frame::{put_message, put_ordered_head, put_redundant};
+use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
+use sametick_wire::packet::{Ack, Head};
+use sametick_wire::ticket::{Ticket, TicketSigner};
+use sametick_wire::{Carrier, Channel, Input, Link, Output};
+
+const DOCUMENT: &str = include_str!("../../../docs/protocol.md");
+const NOW_S: u64 = 1_800_000_000;
+
+/// Bytes as the document writes them: two digits each, 32 bytes a line.
+fn hex(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        let before = if at == 0 {
+            ""
+        } else if at % 32 == 0 {
+            "\n"
+        } else {
+            " "
+        };
+        write!(out, "{before}{byte:02x}").unwrap();
+    }
+    out
+}
+
+#[track_caller]
+fn documented(bytes: &[u8]) {
+    let hex = hex(bytes);
+    assert!(DOCUMENT.contains(&hex), "docs/protocol.md lacks:\n{hex}");
+}
+
+#[test]
+fn the_packet() {
+    let mut packet = vec![];
+    Head { number: 5, ack: Some(Ack { newest: 0x1234, delay: 200, missing: 0b101 }) }.put(&mut packet);
+    put_message(&mut packet, Channel::State, b"hi");
+    put_redundant(&mut packet, Channel::Input, 0x0102, [&b"a"[..], b""].into_iter());
+    put_ordered_head(&mut packet, Channel::Chunks, 300, 3);
+    packet.extend_from_slice(b"xyz");
+    documented(&packet);
+}
+
+#[test]
+fn the_first_packet_of_a_link() {
+    let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
+    let mut first = vec![];
+    assert_eq!(link.poll_output(&mut first), Output::Datagram);
+    documented(&first);
+    link.handle(Time::ZERO, Input::Datagram(&first)).unwrap();
+}
+
+#[test]
+fn the_first_message_and_its_answers() {
+    let identity = Identity { build: BuildId::from_bytes([2; 16]), schema: SchemaHash::from_bytes([2; 32]) };
+    let intent = Intent::Join { session: "den".into() };
+    let hello = Hello { identity, intent, name: "ada".into(), ticket: None };
+    let stamp = Stamp { unix_s: NOW_S, nonce: [9; 16] };
+    let bytes = hello.to_bytes(&AccessKey::open(), stamp).unwrap();
+    documented(&bytes);
+    assert!(matches!(Door::new(AccessKey::open(), None).knock(NOW_S, &bytes), Knock::Proven(_)));
+    documented(&Answer::Welcome.to_bytes());
+    documented(&Answer::Refused(Refusal::Version { server: 1, client: 300 }).to_bytes());
+}
+
+#[test]
+fn the_keys() {
+    documented(&AccessKey::open().noise_psk());
+    let key = AccessKey::from_passphrase("correct horse");
+    documented(&key.noise_psk());
+    documented(&key.connection_id(NOW_S, [1, 2, 3, 4, 5, 6]));
+    documented(&AccessKey::open().connection_id(NOW_S, [1, 2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn the_ticket() {
+    let ticket = Ticket { id: [5; 16], issued_s: NOW_S, session: "room-1".into(), player: "ada".into() };
+    documented(&TicketSigner::from_secret(&[1; 32]).sign(&ticket).unwrap());
+}
