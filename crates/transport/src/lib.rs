@@ -1,1 +1,34 @@
-//! Moves bytes.
+//! Moves the bytes of links: raw UDP, QUIC, WebSocket, WebTransport and memory behind one small trait.
+//!
+//! | transport | file | carrier | a stranger gets |
+//! |---|---|---|---|
+//! | `udp://` | `udp.rs` (`noise.rs`, `batch.rs`) | datagrams | nothing |
+//! | `quic://` | `quic.rs` (`filter.rs`) | datagrams and streams | nothing |
+//! | `ws://`, `wss://` | `websocket.rs` | one stream | HTTP, then a close without detail |
+//! | `wt://` | `webtransport.rs` | datagrams and streams | HTTP/3, then a close without detail |
+//! | – | `memory.rs` | any | – |
+//!
+//! [`hub::Hub`] drives any number of them: receive or wake, handle, drain.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an edge crate: reading clocks and sockets is what it is for"
+)]
+
+mod batch;
+pub mod clock;
+pub mod dial;
+pub mod endpoint;
+mod filter;
+pub mod hub;
+pub mod keeper;
+pub mod memory;
+pub mod noise;
+pub mod quic;
+mod sessions;
+pub mod tasks;
+pub mod tls;
+mod trouble;
+pub mod udp;
+pub mod websocket;
+pub mod webtransport;

@@ -1,0 +1,44 @@
+//! The clocks and the randomness that pure code is handed: the only place that reads them.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use sametick_wire::Time;
+
+/// A monotonic clock that starts at zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// A clock that starts now.
+    pub fn start() -> Clock {
+        Clock { start: Instant::now() }
+    }
+
+    /// The time since the start.
+    pub fn now(&self) -> Time {
+        Time::from_micros(u64::try_from(self.start.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// The moment on the machine's own clock.
+    pub fn instant(&self, time: Time) -> Instant {
+        // A day is as good as never, and cannot overflow.
+        self.start + Duration::from_micros(time.as_micros()).min(self.start.elapsed() + Duration::from_secs(86_400))
+    }
+}
+
+/// The wall clock, in Unix seconds: for proofs and tokens only.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Bytes from the operating system's randomness.
+///
+/// # Panics
+/// If the operating system has none: nothing secure can be done then.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    bytes
+}

@@ -1,0 +1,228 @@
+//! What sits below quinn on a native QUIC listener: strangers never reach it, so it never answers them.
+//!
+//! quinn would answer a stranger's first packet with a handshake, an unknown version with a negotiation and an unknown
+//! connection with a reset. Here a packet gets through only if
+//! - it is a first packet whose connection id proves the passphrase, for the first time, from this address; or
+//! - it comes from an address that has done so, and carries a connection id that this endpoint has issued.
+//!
+//! Likewise nothing is sent to an address that has not proven itself.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, ConnectionId, ConnectionIdGenerator, UdpPoller};
+use sametick_wire::access::CONNECTION_ID_LEN;
+
+use crate::clock::random;
+use crate::keeper::Keeper;
+use crate::tasks::Reporter;
+
+/// QUIC version 1; nothing else is spoken, and nothing else is told so.
+const VERSION_1: [u8; 4] = [0, 0, 0, 1];
+
+/// A client's first datagram is at least this long (RFC 9000, 14.1).
+const MIN_FIRST: usize = 1_200;
+
+/// The connection ids that this endpoint issues: random, then a keyed hash.
+const ISSUED_LEN: usize = 12;
+const ISSUED_RANDOM: usize = 6;
+
+/// An address that has proven itself and then says nothing is forgotten after this: longer than a connection lives
+/// without a packet, and than its last words take.
+const FORGET_AFTER: Duration = Duration::from_secs(30);
+
+/// How often the table is looked through for those.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// The ids that an endpoint issues: it recognises its own without remembering them.
+#[derive(Clone)]
+pub(crate) struct Issuer {
+    key: [u8; 32],
+}
+
+impl Issuer {
+    pub fn new() -> Issuer {
+        Issuer { key: random() }
+    }
+
+    fn mac(&self, random: &[u8]) -> [u8; ISSUED_LEN - ISSUED_RANDOM] {
+        *blake3::keyed_hash(&self.key, random).as_bytes().first_chunk().expect("a hash is longer")
+    }
+
+    fn is_ours(&self, id: &[u8]) -> bool {
+        id.len() == ISSUED_LEN && self.mac(&id[..ISSUED_RANDOM]) == id[ISSUED_RANDOM..]
+    }
+}
+
+impl ConnectionIdGenerator for Issuer {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let random: [u8; ISSUED_RANDOM] = random();
+        ConnectionId::new(&[&random[..], &self.mac(&random)].concat())
+    }
+
+    fn cid_len(&self) -> usize {
+        ISSUED_LEN
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// An address that has proven itself.
+struct Known {
+    /// The connection id of its first packet, which it repeats until it has one of ours; a replay after that is a
+    /// stranger's.
+    first: Option<[u8; CONNECTION_ID_LEN]>,
+    heard_at: Instant,
+}
+
+struct Table {
+    known: HashMap<SocketAddr, Known>,
+    looked_at: Instant,
+}
+
+/// A UDP socket that strangers cannot be heard through.
+pub(crate) struct Filter {
+    socket: Arc<dyn AsyncUdpSocket>,
+    keeper: Keeper,
+    issuer: Issuer,
+    table: Mutex<Table>,
+    reporter: Reporter,
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+impl Filter {
+    pub fn new(socket: Arc<dyn AsyncUdpSocket>, keeper: Keeper, issuer: Issuer, reporter: Reporter) -> Filter {
+        let table = Table { known: HashMap::new(), looked_at: Instant::now() };
+        Filter { socket, keeper, issuer, table: Mutex::new(table), reporter }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Whether a datagram may reach quinn.
+    fn admits(&self, from: SocketAddr, datagram: &[u8], now: Instant) -> bool {
+        let mut table = self.table();
+        if now.duration_since(table.looked_at) > LOOK_EVERY {
+            table.looked_at = now;
+            table.known.retain(|_, known| now.duration_since(known.heard_at) < FORGET_AFTER);
+        }
+        let Some(head) = Head::read(datagram) else { return false };
+        if let Some(known) = table.known.get_mut(&from) {
+            let ours = self.issuer.is_ours(head.id);
+            if ours {
+                known.first = None;
+            }
+            if ours || head.long && known.first.is_some_and(|first| first == head.id) {
+                known.heard_at = now;
+                return true;
+            }
+        }
+        if !head.long || !head.initial || datagram.len() < MIN_FIRST {
+            return false;
+        }
+        let Ok(first) = <[u8; CONNECTION_ID_LEN]>::try_from(head.id) else { return false };
+        if self.keeper.check_connection_id(&first).is_err() {
+            return false;
+        }
+        // The same address with a new proof is a client that started again.
+        table.known.insert(from, Known { first: Some(first), heard_at: now });
+        true
+    }
+
+    /// Throws out what quinn must not see, keeping the rest in place.
+    fn sift(&self, bufs: &[IoSliceMut<'_>], meta: &mut [RecvMeta]) {
+        let now = Instant::now();
+        for (buf, meta) in bufs.iter().zip(meta) {
+            let whole = &buf[..meta.len.min(buf.len())];
+            // Datagrams of one sender may come glued together; they are admitted or not as one.
+            let mut datagrams = whole.chunks(meta.stride.max(1));
+            if !datagrams.all(|datagram| self.admits(meta.addr, datagram, now)) {
+                self.reporter.ignore();
+                // An empty datagram is one that quinn drops without a word.
+                meta.len = 0;
+                meta.stride = 0;
+            }
+        }
+    }
+}
+
+impl AsyncUdpSocket for Filter {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        self.socket.clone().create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        if !self.table().known.contains_key(&transmit.destination) {
+            return Ok(());
+        }
+        self.socket.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let polled = self.socket.poll_recv(cx, bufs, meta);
+        if let Poll::Ready(Ok(count)) = polled {
+            self.sift(&bufs[..count.min(bufs.len())], &mut meta[..count]);
+        }
+        polled
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.socket.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.socket.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.socket.may_fragment()
+    }
+}
+
+/// What can be read of a QUIC packet without keys.
+struct Head<'a> {
+    long: bool,
+    initial: bool,
+    id: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    fn read(datagram: &'a [u8]) -> Option<Head<'a>> {
+        let (first, rest) = datagram.split_first()?;
+        // The fixed bit is always set by us and our clients.
+        if first & 0x40 == 0 {
+            return None;
+        }
+        if first & 0x80 == 0 {
+            return Some(Head { long: false, initial: false, id: rest.get(..ISSUED_LEN)? });
+        }
+        let (version, rest) = rest.split_first_chunk::<4>()?;
+        let (len, rest) = rest.split_first()?;
+        let id = rest.get(..usize::from(*len))?;
+        (*version == VERSION_1).then_some(Head { long: true, initial: first & 0x30 == 0, id })
+    }
+}

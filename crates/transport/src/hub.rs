@@ -1,0 +1,441 @@
+//! The driver: any number of endpoints, a link for each connection, and one application behind them.
+//!
+//! `loop { receive or wake → handle → drain }`. Everything that decides anything is in [`Link`] and in the
+//! application; this only moves it along. One task, one thread: work stays on the core that received the packet.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
+use sametick_wire::netem::Profile;
+use sametick_wire::{Channel, Closed, Input, Link, LinkStats, Malformed, Output, SendError, Time};
+
+use crate::clock::Clock;
+use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
+use crate::keeper::Keeper;
+use crate::trouble::{Trouble, Way};
+
+/// A link of a hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    endpoint: usize,
+    link: LinkId,
+}
+
+/// Why a link has ended, or never began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// As the link itself knows.
+    Link(Closed),
+    /// The carrier went away under it.
+    Carrier(Gone),
+    /// The server turned us down, and said why.
+    Refused(Refusal),
+    /// The server's answer cannot be read.
+    BadAnswer(Malformed),
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Link(Closed::Here) => f.write_str("closed from this side"),
+            Ended::Link(Closed::There(reason)) if reason.text.is_empty() => f.write_str("closed from the other side"),
+            Ended::Link(Closed::There(reason)) => write!(f, "closed from the other side: {}", reason.text),
+            Ended::Link(Closed::TimedOut) => f.write_str("nothing heard for 10 s"),
+            Ended::Link(Closed::Violation(error)) => write!(f, "the other side broke the protocol: {error}"),
+            Ended::Carrier(gone) => gone.fmt(f),
+            Ended::Refused(refusal) => write!(f, "refused: {refusal}"),
+            Ended::BadAnswer(error) => write!(f, "the server's answer cannot be read: {error}"),
+        }
+    }
+}
+
+/// What the application is told.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A link has opened.
+    Opened(Key),
+    /// A message has arrived.
+    Message(Key, Channel, &'a [u8]),
+    /// A link has ended; the key is never used again. Its last figures come with it, if it ever opened.
+    Ended(Key, &'a Ended, Option<LinkStats>),
+    /// The time of [`App::wake_at`] has come.
+    Timeout,
+}
+
+/// What runs on a hub.
+pub trait App {
+    /// Whether to let in a client whose proof was good. It is told `Opened` next, or the refusal is sent.
+    fn admit(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal>;
+
+    /// Takes what happened; sends by way of `links`.
+    fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>);
+
+    /// When to be called at the latest, also if nothing happens.
+    fn wake_at(&self) -> Option<Time>;
+
+    /// Whether the hub should stop.
+    fn is_done(&self) -> bool {
+        false
+    }
+}
+
+struct Entry {
+    link: Link,
+    /// When the link wants to be woken.
+    wake_at: Time,
+    /// The earliest timer that is set for it: a later wish needs no new one.
+    timer_at: Option<Time>,
+    dirty: bool,
+}
+
+/// The open links of a hub.
+#[derive(Default)]
+pub struct Links {
+    now: Time,
+    entries: HashMap<Key, Entry>,
+    /// Links with something to drain.
+    dirty: Vec<Key>,
+}
+
+impl Links {
+    /// Sends a message; it leaves when the application returns.
+    pub fn send(&mut self, key: Key, channel: Channel, message: &[u8]) -> Result<(), SendError> {
+        let now = self.now;
+        let entry = self.entries.get_mut(&key).ok_or(SendError::Closed)?;
+        let sent = entry.link.send(now, channel, message);
+        self.mark(key);
+        sent
+    }
+
+    /// Ends a link.
+    pub fn close(&mut self, key: Key, code: u8, text: &str) {
+        let now = self.now;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.link.close(now, code, text);
+            self.mark(key);
+        }
+    }
+
+    /// The figures of a link.
+    pub fn stats(&self, key: Key) -> Option<LinkStats> {
+        self.entries.get(&key).map(|entry| entry.link.stats())
+    }
+
+    /// Bytes that wait on a channel of a link.
+    pub fn queued(&self, key: Key, channel: Channel) -> usize {
+        self.entries.get(&key).map_or(0, |entry| entry.link.queued(channel))
+    }
+
+    /// The keys of all open links.
+    pub fn keys(&self) -> Vec<Key> {
+        self.entries.keys().copied().collect()
+    }
+
+    /// How many links are open.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no link is open.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn open(&mut self, key: Key, link: Link) {
+        self.entries.insert(key, Entry { link, wake_at: self.now, timer_at: None, dirty: false });
+        self.mark(key);
+    }
+
+    fn mark(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.dirty) {
+            entry.dirty = true;
+            self.dirty.push(key);
+        }
+    }
+
+    /// An error also comes out as `Closed` when the link is drained.
+    fn handle(&mut self, key: Key, input: Input<'_>) {
+        let now = self.now;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            let _ = entry.link.handle(now, input);
+            self.mark(key);
+        }
+    }
+}
+
+/// What an endpoint said that cannot be dealt with while it speaks.
+enum Later {
+    Hello(Key, SocketAddr, Vec<u8>),
+    Answer(Key, Vec<u8>),
+    Gone(Key, Gone),
+}
+
+/// Endpoints and their links.
+pub struct Hub {
+    clock: Clock,
+    endpoints: Vec<Box<dyn Endpoint>>,
+    keeper: Option<Keeper>,
+    links: Links,
+    /// Our own calls that have not been answered.
+    calls: HashSet<Key>,
+    timers: BinaryHeap<Reverse<(Time, Key)>>,
+    later: Vec<Later>,
+    trouble: Option<Trouble<Key>>,
+    buf: Vec<u8>,
+}
+
+impl Hub {
+    /// A hub without endpoints. The keeper checks first messages; a client needs none.
+    pub fn new(clock: Clock, keeper: Option<Keeper>) -> Hub {
+        Hub {
+            clock,
+            endpoints: Vec::new(),
+            keeper,
+            links: Links::default(),
+            calls: HashSet::new(),
+            timers: BinaryHeap::new(),
+            later: Vec::new(),
+            trouble: None,
+            buf: Vec::new(),
+        }
+    }
+
+    /// Adds an endpoint. The key is that of its link if it is a client's.
+    pub fn add(&mut self, endpoint: Box<dyn Endpoint>) -> Key {
+        self.endpoints.push(endpoint);
+        let key = Key { endpoint: self.endpoints.len() - 1, link: CALL };
+        if self.keeper.is_none() {
+            self.calls.insert(key);
+        }
+        key
+    }
+
+    /// Puts a bad network in front of every link, both ways, from now on. First messages and answers do not pass it.
+    pub fn set_netem(&mut self, profile: Profile, seed: u64) {
+        self.trouble = Some(Trouble::new(profile, seed));
+    }
+
+    /// The figures of each endpoint, in the order they were added.
+    pub fn endpoint_stats(&self) -> Vec<EndpointStats> {
+        self.endpoints.iter().map(|endpoint| endpoint.stats()).collect()
+    }
+
+    /// Runs the application until it is done, or an endpoint fails for good.
+    pub async fn run(&mut self, app: &mut impl App) -> io::Result<()> {
+        let mut sleep = pin!(tokio::time::sleep(std::time::Duration::ZERO));
+        loop {
+            let now = self.turn();
+            self.on_time(now, app);
+            self.settle(now, app);
+            if app.is_done() {
+                return Ok(());
+            }
+            if let Some(at) = self.wake_at(app) {
+                sleep.as_mut().reset(self.clock.instant(at).into());
+            }
+            poll_fn(|cx| match self.poll_endpoints(cx) {
+                Poll::Pending => sleep.as_mut().poll(cx).map(Ok),
+                ready => ready,
+            })
+            .await?;
+            let now = self.turn();
+            self.settle(now, app);
+        }
+    }
+
+    fn turn(&mut self) -> Time {
+        self.links.now = self.clock.now();
+        self.links.now
+    }
+
+    /// Takes what has arrived. Ready if anything has.
+    fn poll_endpoints(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let now = self.clock.now();
+        self.links.now = now;
+        let Hub { endpoints, links, later, trouble, .. } = self;
+        let mut ready = Poll::Pending;
+        for (index, endpoint) in endpoints.iter_mut().enumerate() {
+            let key = |link| Key { endpoint: index, link };
+            let polled = endpoint.poll(cx, now, &mut |arrival| match (arrival, &mut *trouble) {
+                (Arrival::Datagram { link, bytes }, None) => links.handle(key(link), Input::Datagram(bytes)),
+                (Arrival::Stream { link, lane, bytes }, None) => links.handle(key(link), Input::Stream(lane, bytes)),
+                (Arrival::Datagram { link, bytes }, Some(trouble)) => {
+                    trouble.incoming(now, key(link), Way::Datagram, bytes);
+                }
+                (Arrival::Stream { link, lane, bytes }, Some(trouble)) => {
+                    trouble.incoming(now, key(link), Way::Stream(lane), bytes);
+                }
+                (Arrival::Hello { link, from, bytes }, _) => {
+                    later.push(Later::Hello(key(link), from, bytes.to_vec()));
+                }
+                (Arrival::Answer { link, bytes }, _) => later.push(Later::Answer(key(link), bytes.to_vec())),
+                (Arrival::Gone { link, why }, _) => later.push(Later::Gone(key(link), why)),
+            });
+            if let Poll::Ready(result) = polled {
+                result?;
+                ready = Poll::Ready(Ok(()));
+            } else if !later.is_empty() || !links.dirty.is_empty() {
+                ready = Poll::Ready(Ok(()));
+            }
+        }
+        ready
+    }
+
+    /// Wakes what is due.
+    fn on_time(&mut self, now: Time, app: &mut impl App) {
+        while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+            self.timers.pop();
+            let Some(entry) = self.links.entries.get_mut(&key).filter(|entry| entry.timer_at == Some(at)) else {
+                continue;
+            };
+            entry.timer_at = None;
+            if entry.wake_at <= now {
+                self.links.handle(key, Input::Timeout);
+            } else {
+                self.set_timer(key);
+            }
+        }
+        self.poll_trouble(now);
+        if app.wake_at().is_some_and(|at| at <= now) {
+            app.handle(now, &mut self.links, Event::Timeout);
+        }
+    }
+
+    /// Lets what the bad network has held back arrive.
+    fn poll_trouble(&mut self, now: Time) {
+        let Some(trouble) = &mut self.trouble else { return };
+        while let Some((key, way)) = trouble.poll_incoming(now, &mut self.buf) {
+            match way {
+                Way::Datagram => self.links.handle(key, Input::Datagram(&self.buf)),
+                Way::Stream(lane) => self.links.handle(key, Input::Stream(lane, &self.buf)),
+            }
+        }
+        while let Some((key, way)) = trouble.poll_outgoing(now, &mut self.buf) {
+            let endpoint = &mut self.endpoints[key.endpoint];
+            match way {
+                Way::Datagram => endpoint.send_datagram(key.link, &self.buf),
+                Way::Stream(lane) => endpoint.send_stream(key.link, lane, &self.buf),
+            }
+        }
+    }
+
+    /// Deals with everything that is waiting, until nothing is.
+    fn settle(&mut self, now: Time, app: &mut impl App) {
+        for later in std::mem::take(&mut self.later) {
+            match later {
+                Later::Hello(key, from, bytes) => self.on_hello(now, key, from, &bytes, app),
+                Later::Answer(key, bytes) => self.on_answer(now, key, &bytes, app),
+                Later::Gone(key, why) => self.on_gone(now, key, why, app),
+            }
+        }
+        while let Some(key) = self.links.dirty.pop() {
+            self.drain(now, key, app);
+        }
+        self.poll_trouble(now);
+        self.endpoints.iter_mut().for_each(|endpoint| endpoint.flush());
+    }
+
+    fn on_hello(&mut self, now: Time, key: Key, from: SocketAddr, bytes: &[u8], app: &mut impl App) {
+        let endpoint = &mut self.endpoints[key.endpoint];
+        let Some(keeper) = &self.keeper else { return endpoint.drop_link(key.link) };
+        let verdict = match keeper.knock(bytes) {
+            Knock::Silent(_) => return endpoint.drop_link(key.link),
+            Knock::Refused(refusal) => Err(refusal),
+            Knock::Proven(proven) => app.admit(now, key, from, &proven),
+        };
+        let (answer, open) = match verdict {
+            Ok(()) => (Answer::Welcome, true),
+            Err(refusal) => (Answer::Refused(refusal), false),
+        };
+        endpoint.answer(key.link, &answer.to_bytes(), open);
+        if open {
+            self.links.open(key, Link::new(now, endpoint.carrier()));
+            app.handle(now, &mut self.links, Event::Opened(key));
+        }
+    }
+
+    fn on_answer(&mut self, now: Time, key: Key, bytes: &[u8], app: &mut impl App) {
+        self.calls.remove(&key);
+        let ended = match Answer::from_bytes(bytes) {
+            Ok(Answer::Welcome) => {
+                let carrier = self.endpoints[key.endpoint].carrier();
+                self.links.open(key, Link::new(now, carrier));
+                return app.handle(now, &mut self.links, Event::Opened(key));
+            }
+            Ok(Answer::Refused(refusal)) => Ended::Refused(refusal),
+            Err(error) => Ended::BadAnswer(error),
+        };
+        self.endpoints[key.endpoint].drop_link(key.link);
+        app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
+    }
+
+    fn on_gone(&mut self, now: Time, key: Key, why: Gone, app: &mut impl App) {
+        // What arrived before the end counts, a close above all.
+        self.drain(now, key, app);
+        let entry = self.links.entries.remove(&key);
+        // Without a link or a call it has ended before, or was nobody.
+        if entry.is_some() || self.calls.remove(&key) {
+            let stats = entry.map(|entry| entry.link.stats());
+            app.handle(now, &mut self.links, Event::Ended(key, &Ended::Carrier(why), stats));
+        }
+    }
+
+    /// Carries out what a link wants.
+    fn drain(&mut self, now: Time, key: Key, app: &mut impl App) {
+        let mut buf = std::mem::take(&mut self.buf);
+        while let Some(entry) = self.links.entries.get_mut(&key) {
+            entry.dirty = false;
+            match entry.link.poll_output(&mut buf) {
+                Output::Datagram => self.transmit(now, key, Way::Datagram, &buf),
+                Output::Stream(lane) => self.transmit(now, key, Way::Stream(lane), &buf),
+                Output::Message(channel) => {
+                    app.handle(now, &mut self.links, Event::Message(key, channel, &buf));
+                }
+                Output::Closed(closed) => {
+                    let stats = self.links.entries.remove(&key).map(|entry| entry.link.stats());
+                    self.endpoints[key.endpoint].drop_link(key.link);
+                    app.handle(now, &mut self.links, Event::Ended(key, &Ended::Link(closed), stats));
+                }
+                Output::WakeAt(at) => {
+                    entry.wake_at = at;
+                    self.set_timer(key);
+                    break;
+                }
+                Output::Done => break,
+            }
+        }
+        self.buf = buf;
+    }
+
+    fn transmit(&mut self, now: Time, key: Key, way: Way, bytes: &[u8]) {
+        if let Some(trouble) = &mut self.trouble {
+            return trouble.outgoing(now, key, way, bytes);
+        }
+        let endpoint = &mut self.endpoints[key.endpoint];
+        match way {
+            Way::Datagram => endpoint.send_datagram(key.link, bytes),
+            Way::Stream(lane) => endpoint.send_stream(key.link, lane, bytes),
+        }
+    }
+
+    fn set_timer(&mut self, key: Key) {
+        let Some(entry) = self.links.entries.get_mut(&key) else { return };
+        if entry.timer_at.is_none_or(|at| entry.wake_at < at) {
+            entry.timer_at = Some(entry.wake_at);
+            self.timers.push(Reverse((entry.wake_at, key)));
+        }
+    }
+
+    fn wake_at(&self, app: &impl App) -> Option<Time> {
+        let timer = self.timers.peek().map(|Reverse((at, _))| *at);
+        let trouble = self.trouble.as_ref().and_then(Trouble::next_at);
+        let endpoints = self.endpoints.iter().filter_map(|endpoint| endpoint.wake_at());
+        endpoints.chain(timer).chain(trouble).chain(app.wake_at()).min()
+    }
+}

@@ -1,0 +1,160 @@
+//! Native QUIC: TLS, datagrams for what may be lost, one stream for each lane. Strangers get nothing: the passphrase
+//! is proven by the client's first connection id, and [`crate::filter`] drops the rest below quinn.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn::{ConnectionId, EndpointConfig, Runtime, TokioRuntime, TransportConfig, VarInt};
+use sametick_wire::Carrier;
+use sametick_wire::access::AccessKey;
+
+use crate::clock::{random, unix_seconds};
+use crate::endpoint::CALL;
+use crate::filter::{Filter, Issuer};
+use crate::keeper::Keeper;
+use crate::sessions::{LANES, Session, call, serve};
+use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
+use crate::tls::{Certificate, Trust, client_config};
+
+/// What both sides call this protocol.
+const ALPN: &[u8] = b"sametick";
+
+/// Without a packet for this long a connection is dead. The link's own time-out of 10 s comes first.
+const IDLE: Duration = Duration::from_secs(12);
+
+/// What a peer may have in flight on one stream, and on all of them: bounds what it can make us keep.
+const STREAM_WINDOW: u32 = 256 << 10;
+const RECEIVE_WINDOW: u32 = 1 << 20;
+
+/// Datagrams that wait for us, in bytes; the oldest are dropped.
+const DATAGRAM_BUFFER: usize = 64 << 10;
+
+/// Handshakes under way at once.
+const MAX_INCOMING: usize = 1_024;
+
+pub(crate) fn transport_config() -> TransportConfig {
+    let mut config = TransportConfig::default();
+    config
+        .max_idle_timeout(Some(IDLE.try_into().expect("a short time")))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW))
+        .send_window(u64::from(RECEIVE_WINDOW))
+        .max_concurrent_bidi_streams(VarInt::from_u32(LANES as u32))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .datagram_receive_buffer_size(Some(DATAGRAM_BUFFER))
+        .datagram_send_buffer_size(DATAGRAM_BUFFER);
+    config
+}
+
+/// Listens; connections from whoever cannot prove the keeper's passphrase do not exist.
+pub fn listen(
+    addr: SocketAddr,
+    keeper: Keeper,
+    certificate: &Certificate,
+) -> io::Result<TaskEndpoint<Running>> {
+    let tls = certificate.server_config(&[ALPN]).map_err(io::Error::other)?;
+    let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
+    let mut server = quinn::ServerConfig::with_crypto(Arc::new(tls));
+    server.transport_config(Arc::new(transport_config())).migration(false).max_incoming(MAX_INCOMING);
+    let issuer = Issuer::new();
+    let mut config = EndpointConfig::default();
+    let issued = issuer.clone();
+    config.cid_generator(move || Box::new(issued.clone()));
+    let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
+    let socket = runtime.wrap_udp_socket(UdpSocket::bind(addr)?)?;
+    let (reporter, events) = reports();
+    let filter = Arc::new(Filter::new(socket, keeper, issuer, reporter.clone()));
+    let endpoint = quinn::Endpoint::new_with_abstract_socket(config, Some(server), filter, runtime)?;
+    let local_addr = endpoint.local_addr()?;
+    let task = Running::spawn(accept(endpoint, reporter.clone()));
+    Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), None, task))
+}
+
+async fn accept(endpoint: quinn::Endpoint, reporter: Reporter) {
+    while let Some(incoming) = endpoint.accept().await {
+        let reporter = reporter.clone();
+        tokio::spawn(async move {
+            match incoming.await {
+                Ok(connection) => serve(connection, reporter).await,
+                Err(_) => reporter.ignore(),
+            }
+        });
+    }
+}
+
+/// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+pub fn connect(
+    to: SocketAddr,
+    host: &str,
+    trust: Trust,
+    key: AccessKey,
+    hello: Vec<u8>,
+) -> io::Result<TaskEndpoint<()>> {
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let endpoint = quinn::Endpoint::client(SocketAddr::new(any, 0))?;
+    let tls = client_config(trust, &[ALPN]).map_err(io::Error::other)?;
+    let tls = QuicClientConfig::try_from(tls).map_err(io::Error::other)?;
+    let mut config = quinn::ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(transport_config()));
+    config.initial_dst_cid_provider(Arc::new(move || {
+        ConnectionId::new(&key.connection_id(unix_seconds(), random()))
+    }));
+    let connecting = endpoint.connect_with(config, to, host).map_err(io::Error::other)?;
+    let local_addr = endpoint.local_addr()?;
+    let (outbox, inbox) = connection();
+    let (reporter, events) = reports();
+    let connecting = async { connecting.await.map_err(connection_error) };
+    let call = call(connecting, CALL, hello, inbox, reporter.clone());
+    tokio::spawn(async move {
+        call.await;
+        // The last words need the endpoint until they are out.
+        endpoint.wait_idle().await;
+    });
+    let ours = Some((CALL, outbox));
+    Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), ours, ()))
+}
+
+fn connection_error(error: quinn::ConnectionError) -> io::Error {
+    let kind = match &error {
+        quinn::ConnectionError::TimedOut => io::ErrorKind::TimedOut,
+        quinn::ConnectionError::ApplicationClosed(_) | quinn::ConnectionError::LocallyClosed => {
+            io::ErrorKind::ConnectionAborted
+        }
+        quinn::ConnectionError::Reset => io::ErrorKind::ConnectionReset,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}
+
+impl Session for quinn::Connection {
+    type Writer = quinn::SendStream;
+    type Reader = quinn::RecvStream;
+
+    fn remote(&self) -> SocketAddr {
+        self.remote_address()
+    }
+
+    async fn open(&self) -> io::Result<(quinn::SendStream, quinn::RecvStream)> {
+        self.open_bi().await.map_err(connection_error)
+    }
+
+    async fn accept(&self) -> io::Result<(quinn::SendStream, quinn::RecvStream)> {
+        self.accept_bi().await.map_err(connection_error)
+    }
+
+    async fn receive(&self) -> io::Result<Vec<u8>> {
+        self.read_datagram().await.map(Into::into).map_err(connection_error)
+    }
+
+    fn send(&self, datagram: Vec<u8>) {
+        // Too long cannot be; a lost connection is noticed elsewhere.
+        let _ = self.send_datagram(datagram.into());
+    }
+
+    fn shut(&self) {
+        self.close(VarInt::from_u32(0), b"");
+    }
+}

@@ -1,0 +1,262 @@
+//! QUIC and WebTransport connections: datagrams, and one two-way stream for each lane.
+//!
+//! ```text
+//! a lane's stream   lane (1) · then the lane's bytes, both ways; all four are opened by the client at once
+//! lane 0            its bytes begin with length (u16) · hello    from the client
+//!                                and length (u16) · answer  from the server
+//! ```
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
+use sametick_wire::{LaneId, packet::MAX_QUIC_DATAGRAM};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+use crate::endpoint::{Gone, LinkId};
+use crate::tasks::{Command, Event, Inbox, Meter, Reporter, Running, connection};
+
+/// How many lanes a link has: one for each reliable channel.
+pub(crate) const LANES: usize = 4;
+
+/// A client must have sent its first message by then.
+pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(3);
+
+/// A server must have answered by then.
+pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How long the last bytes of a link that has been dropped may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much of a lane is read at once.
+const READ_LEN: usize = 8_192;
+
+/// A connection with datagrams and streams.
+pub(crate) trait Session: Clone + Send + Sync + 'static {
+    type Writer: AsyncWrite + Send + Unpin + 'static;
+    type Reader: AsyncRead + Send + Unpin + 'static;
+
+    fn remote(&self) -> SocketAddr;
+    fn open(&self) -> impl Future<Output = io::Result<(Self::Writer, Self::Reader)>> + Send;
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Writer, Self::Reader)>> + Send;
+    fn receive(&self) -> impl Future<Output = io::Result<Vec<u8>>> + Send;
+    fn send(&self, datagram: Vec<u8>);
+    fn shut(&self);
+}
+
+type Lane<S> = (<S as Session>::Writer, <S as Session>::Reader);
+type Lanes<S> = [Lane<S>; LANES];
+
+/// Runs the server's side of a connection until it ends.
+pub(crate) async fn serve<S: Session>(session: S, reporter: Reporter) {
+    match tokio::time::timeout(HELLO_DEADLINE, accept_lanes(&session)).await {
+        Ok(Ok((lanes, hello))) => {
+            let (outbox, inbox) = connection();
+            let (link, from) = (reporter.new_link(), session.remote());
+            if reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await {
+                let why = answered(&session, link, lanes, inbox, &reporter).await;
+                reporter.report(Event::Gone { link, why }).await;
+            }
+        }
+        _ => reporter.ignore(),
+    }
+    session.shut();
+}
+
+/// Takes the lanes, in whatever order they arrive, and the first message.
+async fn accept_lanes<S: Session>(session: &S) -> io::Result<(Lanes<S>, Vec<u8>)> {
+    let mut lanes = [const { None }; LANES];
+    let mut hello = Vec::new();
+    for _ in 0..LANES {
+        let (writer, mut reader) = session.accept().await?;
+        let lane = usize::from(reader.read_u8().await?);
+        if lane == 0 {
+            hello = read_blob(&mut reader, MAX_HELLO).await?;
+        }
+        match lanes.get_mut(lane) {
+            Some(slot @ None) => *slot = Some((writer, reader)),
+            _ => return Err(io::Error::other("a lane that does not exist, or twice")),
+        }
+    }
+    Ok((lanes.map(|lane| lane.expect("as many different lanes as there are")), hello))
+}
+
+/// Waits for the answer that the driver gives, then runs the link if it is open.
+async fn answered<S: Session>(
+    session: &S,
+    link: LinkId,
+    mut lanes: Lanes<S>,
+    mut inbox: Inbox,
+    reporter: &Reporter,
+) -> Gone {
+    let Some(Command::Answer { bytes, open }) = inbox.next().await else { return Gone::Closed };
+    inbox.written(bytes.len());
+    let writer = &mut lanes[0].0;
+    if let Err(error) = write_blob(writer, &bytes).await {
+        return failed(&error);
+    }
+    if open {
+        return run(session, link, lanes, inbox, reporter).await;
+    }
+    // Gives the answer time to arrive: the client closes when it has read it.
+    let _ = writer.shutdown().await;
+    let _ = tokio::time::timeout(LAST_WORDS, session.receive()).await;
+    Gone::Closed
+}
+
+/// Runs the client's side of a connection until it ends.
+pub(crate) async fn call<S: Session>(
+    connecting: impl Future<Output = io::Result<S>>,
+    link: LinkId,
+    hello: Vec<u8>,
+    inbox: Inbox,
+    reporter: Reporter,
+) {
+    let called = tokio::time::timeout(ANSWER_DEADLINE, async {
+        let session = connecting.await.map_err(|error| failed(&error))?;
+        // A server that closes before it has answered does not want to talk to us.
+        let mut lanes = open_lanes(&session, &hello).await.map_err(|_| Gone::NoAnswer)?;
+        let answer = read_blob(&mut lanes[0].1, MAX_ANSWER).await.map_err(|_| Gone::NoAnswer)?;
+        Ok((session, lanes, answer))
+    });
+    let why = match called.await {
+        Ok(Ok((session, lanes, answer))) => {
+            let why = match reporter.report(Event::Answer { link, bytes: answer }).await {
+                true => run(&session, link, lanes, inbox, &reporter).await,
+                false => Gone::Closed,
+            };
+            session.shut();
+            why
+        }
+        Ok(Err(gone)) => gone,
+        Err(_) => Gone::NoAnswer,
+    };
+    reporter.report(Event::Gone { link, why }).await;
+}
+
+async fn open_lanes<S: Session>(session: &S, hello: &[u8]) -> io::Result<Lanes<S>> {
+    let mut lanes = [const { None }; LANES];
+    for (lane, slot) in (0u8..).zip(&mut lanes) {
+        let (mut writer, reader) = session.open().await?;
+        // A stream exists for the other side when something has been written to it.
+        writer.write_all(&[lane]).await?;
+        if lane == 0 {
+            write_blob(&mut writer, hello).await?;
+        }
+        *slot = Some((writer, reader));
+    }
+    Ok(lanes.map(|lane| lane.expect("all have been opened")))
+}
+
+/// Moves datagrams and lanes' bytes until either side ends.
+async fn run<S: Session>(
+    session: &S,
+    link: LinkId,
+    lanes: Lanes<S>,
+    mut inbox: Inbox,
+    reporter: &Reporter,
+) -> Gone {
+    let mut readers = Vec::with_capacity(LANES);
+    let mut writers = Vec::with_capacity(LANES);
+    for (lane, (writer, reader)) in (0u8..).zip(lanes) {
+        readers.push(Running::spawn(read_lane(link, LaneId(lane), reader, reporter.clone())));
+        writers.push(LaneWriter::start(writer, inbox.meter()));
+    }
+    loop {
+        tokio::select! {
+            datagram = session.receive() => match datagram {
+                Ok(bytes) if bytes.len() > MAX_QUIC_DATAGRAM => return Gone::Limit("a datagram is too long"),
+                Ok(bytes) => {
+                    if !reporter.report(Event::Datagram { link, bytes }).await {
+                        return Gone::Closed;
+                    }
+                }
+                Err(error) => return failed(&error),
+            },
+            command = inbox.next() => match command {
+                Some(Command::Datagram(bytes)) => {
+                    inbox.written(bytes.len());
+                    session.send(bytes);
+                }
+                Some(Command::Stream(lane, bytes)) => {
+                    if let Some(writer) = writers.get(usize::from(lane.0)) {
+                        writer.push(bytes);
+                    }
+                }
+                Some(Command::Answer { .. }) => {}
+                None => {
+                    // Dropped: let the lanes write what they have.
+                    let ends = futures_util::future::join_all(writers.into_iter().map(LaneWriter::finish));
+                    let _ = tokio::time::timeout(LAST_WORDS, ends).await;
+                    return Gone::Closed;
+                }
+            },
+        }
+    }
+}
+
+/// Hands over a lane's bytes as they come. The end of the lane is left to the connection to report.
+async fn read_lane(link: LinkId, lane: LaneId, mut reader: impl AsyncRead + Unpin, reporter: Reporter) {
+    let mut buffer = vec![0; READ_LEN];
+    while let Ok(len @ 1..) = reader.read(&mut buffer).await {
+        if !reporter.report(Event::Stream { link, lane, bytes: buffer[..len].to_vec() }).await {
+            return;
+        }
+    }
+}
+
+/// One lane's writing, in a task of its own so that a slow lane holds up no other.
+struct LaneWriter {
+    pieces: mpsc::UnboundedSender<Vec<u8>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl LaneWriter {
+    fn start(mut writer: impl AsyncWrite + Send + Unpin + 'static, meter: Meter) -> LaneWriter {
+        let (pieces, mut waiting) = mpsc::unbounded_channel::<Vec<u8>>();
+        let task = tokio::spawn(async move {
+            while let Some(piece) = waiting.recv().await {
+                if writer.write_all(&piece).await.is_err() {
+                    return;
+                }
+                meter.written(piece.len());
+            }
+            let _ = writer.shutdown().await;
+        });
+        LaneWriter { pieces, task }
+    }
+
+    fn push(&self, piece: Vec<u8>) {
+        // A lane that has failed takes the connection with it.
+        let _ = self.pieces.send(piece);
+    }
+
+    async fn finish(self) {
+        drop(self.pieces);
+        let _ = self.task.await;
+    }
+}
+
+async fn read_blob(reader: &mut (impl AsyncRead + Unpin), limit: usize) -> io::Result<Vec<u8>> {
+    let len = usize::from(reader.read_u16_le().await?);
+    if len > limit {
+        return Err(io::Error::other("a first message or answer is too long"));
+    }
+    let mut blob = vec![0; len];
+    reader.read_exact(&mut blob).await?;
+    Ok(blob)
+}
+
+async fn write_blob(writer: &mut (impl AsyncWrite + Unpin), blob: &[u8]) -> io::Result<()> {
+    writer.write_all(&[&(blob.len() as u16).to_le_bytes()[..], blob].concat()).await
+}
+
+fn failed(error: &io::Error) -> Gone {
+    match error.kind() {
+        io::ErrorKind::TimedOut => Gone::NoAnswer,
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => Gone::Closed,
+        _ => Gone::Failed(error.to_string()),
+    }
+}

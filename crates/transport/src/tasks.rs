@@ -1,0 +1,253 @@
+//! Connections that live in tasks of their own (QUIC, WebSocket, WebTransport), gathered behind one [`Endpoint`].
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use sametick_wire::{Carrier, LaneId, Time};
+use tokio::sync::mpsc;
+
+use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId};
+
+/// How many arrivals wait for the driver before connections are no longer read from.
+const MAX_WAITING: usize = 1_024;
+
+/// How many arrivals one poll hands over, so that timers get their turn.
+const MAX_AT_ONCE: usize = 256;
+
+/// How much may wait to be written to one connection; whoever reads more slowly than that is dropped.
+pub const MAX_UNWRITTEN: usize = 256 << 10;
+
+/// What a connection's task tells the endpoint.
+pub(crate) enum Event {
+    Hello { link: LinkId, from: SocketAddr, bytes: Vec<u8>, outbox: Outbox },
+    Answer { link: LinkId, bytes: Vec<u8> },
+    Datagram { link: LinkId, bytes: Vec<u8> },
+    Stream { link: LinkId, lane: LaneId, bytes: Vec<u8> },
+    Gone { link: LinkId, why: Gone },
+}
+
+/// What a connection's task is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Answer { bytes: Vec<u8>, open: bool },
+    Datagram(Vec<u8>),
+    Stream(LaneId, Vec<u8>),
+}
+
+/// The way to a connection's task. Dropping it ends the connection after what has been sent.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    commands: mpsc::UnboundedSender<Command>,
+    unwritten: Arc<AtomicUsize>,
+}
+
+/// The task's end of it.
+pub(crate) struct Inbox {
+    commands: mpsc::UnboundedReceiver<Command>,
+    unwritten: Arc<AtomicUsize>,
+}
+
+pub(crate) fn connection() -> (Outbox, Inbox) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let unwritten = Arc::new(AtomicUsize::new(0));
+    (Outbox { commands: sender, unwritten: unwritten.clone() }, Inbox { commands: receiver, unwritten })
+}
+
+impl Outbox {
+    fn send(&self, command: Command) -> Result<(), Gone> {
+        let len = command.len();
+        if self.unwritten.fetch_add(len, Ordering::Relaxed) + len > MAX_UNWRITTEN {
+            return Err(Gone::Limit("too much waits to be written"));
+        }
+        // A task that has ended says so itself.
+        let _ = self.commands.send(command);
+        Ok(())
+    }
+}
+
+impl Command {
+    pub fn len(&self) -> usize {
+        match self {
+            Command::Answer { bytes, .. } | Command::Datagram(bytes) | Command::Stream(_, bytes) => bytes.len(),
+        }
+    }
+}
+
+impl Inbox {
+    /// The next command; `None` when the link has been dropped.
+    pub async fn next(&mut self) -> Option<Command> {
+        self.commands.recv().await
+    }
+
+    /// The next command if there is one already.
+    pub fn try_next(&mut self) -> Option<Command> {
+        self.commands.try_recv().ok()
+    }
+
+    /// Notes that bytes have been written.
+    pub fn written(&self, len: usize) {
+        self.meter().written(len);
+    }
+
+    /// For whoever does the writing.
+    pub fn meter(&self) -> Meter {
+        Meter(self.unwritten.clone())
+    }
+}
+
+/// Counts what has been written, so that [`Outbox`] knows what has not.
+pub(crate) struct Meter(Arc<AtomicUsize>);
+
+impl Meter {
+    pub fn written(&self, len: usize) {
+        self.0.fetch_sub(len, Ordering::Relaxed);
+    }
+}
+
+/// What connections' tasks share.
+#[derive(Clone)]
+pub(crate) struct Reporter {
+    events: mpsc::Sender<Event>,
+    next_link: Arc<AtomicU64>,
+    ignored: Arc<AtomicU64>,
+}
+
+/// The endpoint's end of [`Reporter`].
+pub(crate) struct Events(mpsc::Receiver<Event>);
+
+pub(crate) fn reports() -> (Reporter, Events) {
+    let (sender, receiver) = mpsc::channel(MAX_WAITING);
+    (Reporter { events: sender, next_link: Arc::default(), ignored: Arc::default() }, Events(receiver))
+}
+
+impl Reporter {
+    pub fn new_link(&self) -> LinkId {
+        LinkId(self.next_link.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Hands an event over; waits while too many wait. False when the endpoint is gone.
+    pub async fn report(&self, event: Event) -> bool {
+        self.events.send(event).await.is_ok()
+    }
+
+    /// Counts somebody who never became a link.
+    pub fn ignore(&self) {
+        self.ignored.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// An endpoint whose connections live in tasks. `T` is kept alive with it: the listener, say.
+pub struct TaskEndpoint<T> {
+    carrier: Carrier,
+    local_addr: SocketAddr,
+    events: mpsc::Receiver<Event>,
+    reporter: Reporter,
+    links: HashMap<LinkId, Outbox>,
+    /// Links that were dropped for being too slow, not yet reported.
+    too_slow: Vec<LinkId>,
+    _kept: T,
+}
+
+impl<T> TaskEndpoint<T> {
+    /// An endpoint for what is reported to it. `ours` is the connection of a client.
+    pub(crate) fn new(
+        carrier: Carrier,
+        local_addr: SocketAddr,
+        (reporter, events): (Reporter, Events),
+        ours: Option<(LinkId, Outbox)>,
+        kept: T,
+    ) -> TaskEndpoint<T> {
+        let links = ours.into_iter().collect();
+        TaskEndpoint { carrier, local_addr, events: events.0, reporter, links, too_slow: vec![], _kept: kept }
+    }
+
+    fn send(&mut self, link: LinkId, command: Command) {
+        let Some(outbox) = self.links.get(&link) else { return };
+        if outbox.send(command).is_err() {
+            self.links.remove(&link);
+            self.too_slow.push(link);
+        }
+    }
+
+    fn hand_over(&mut self, event: Event, sink: &mut dyn FnMut(Arrival<'_>)) {
+        match event {
+            Event::Hello { link, from, bytes, outbox } => {
+                self.links.insert(link, outbox);
+                sink(Arrival::Hello { link, from, bytes: &bytes });
+            }
+            Event::Answer { link, bytes } => sink(Arrival::Answer { link, bytes: &bytes }),
+            Event::Datagram { link, bytes } => sink(Arrival::Datagram { link, bytes: &bytes }),
+            Event::Stream { link, lane, bytes } => sink(Arrival::Stream { link, lane, bytes: &bytes }),
+            Event::Gone { link, why } => {
+                self.links.remove(&link);
+                sink(Arrival::Gone { link, why });
+            }
+        }
+    }
+}
+
+impl<T> Endpoint for TaskEndpoint<T> {
+    fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.local_addr)
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, _: Time, sink: &mut dyn FnMut(Arrival<'_>)) -> Poll<io::Result<()>> {
+        for link in std::mem::take(&mut self.too_slow) {
+            sink(Arrival::Gone { link, why: Gone::Limit("too much waits to be written") });
+        }
+        for count in 0..MAX_AT_ONCE {
+            match self.events.poll_recv(cx) {
+                Poll::Ready(Some(event)) => self.hand_over(event, sink),
+                Poll::Ready(None) | Poll::Pending if count == 0 => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending => break,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {
+        self.send(link, Command::Answer { bytes: bytes.to_vec(), open });
+        if !open {
+            self.links.remove(&link);
+        }
+    }
+
+    fn send_datagram(&mut self, link: LinkId, bytes: &[u8]) {
+        self.send(link, Command::Datagram(bytes.to_vec()));
+    }
+
+    fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]) {
+        self.send(link, Command::Stream(lane, bytes.to_vec()));
+    }
+
+    fn drop_link(&mut self, link: LinkId) {
+        self.links.remove(&link);
+    }
+
+    fn stats(&self) -> EndpointStats {
+        EndpointStats { ignored: self.reporter.ignored.load(Ordering::Relaxed), ..EndpointStats::default() }
+    }
+}
+
+/// A task that ends when this is dropped.
+pub struct Running(tokio::task::JoinHandle<()>);
+
+impl Running {
+    pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Running {
+        Running(tokio::spawn(task))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

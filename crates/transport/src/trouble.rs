@@ -1,0 +1,87 @@
+//! The bad network in front of real sockets: what a hub sends and receives passes through [`Netem`] first.
+
+use sametick_wire::netem::{self, Netem, Profile};
+use sametick_wire::{LaneId, Time};
+
+/// How bytes travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    Datagram,
+    Stream(LaneId),
+}
+
+/// One direction: datagrams suffer everything, streams only delay.
+struct Direction<K: Copy> {
+    datagrams: Netem<K>,
+    streams: Netem<(K, LaneId)>,
+    scratch: Vec<u8>,
+}
+
+impl<K: Copy> Direction<K> {
+    fn new(profile: Profile, seed: u64) -> Direction<K> {
+        Direction {
+            datagrams: Netem::new(profile, seed),
+            streams: Netem::new(profile.without_loss(), seed.wrapping_add(1)),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn send(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
+        match way {
+            Way::Datagram => {
+                self.scratch.clear();
+                self.scratch.extend_from_slice(bytes);
+                netem::put_check(&mut self.scratch);
+                self.datagrams.send(now, key, &self.scratch);
+            }
+            Way::Stream(lane) => self.streams.send(now, (key, lane), bytes),
+        }
+    }
+
+    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
+        while let Some(key) = self.datagrams.poll(now, buf) {
+            // A damaged one is dropped, as the carrier's cipher would.
+            if let Some(len) = netem::intact(buf).map(<[u8]>::len) {
+                buf.truncate(len);
+                return Some((key, Way::Datagram));
+            }
+        }
+        self.streams.poll(now, buf).map(|(key, lane)| (key, Way::Stream(lane)))
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        self.datagrams.next_delivery().into_iter().chain(self.streams.next_delivery()).min()
+    }
+}
+
+/// Both directions.
+pub(crate) struct Trouble<K: Copy> {
+    incoming: Direction<K>,
+    outgoing: Direction<K>,
+}
+
+impl<K: Copy> Trouble<K> {
+    pub fn new(profile: Profile, seed: u64) -> Trouble<K> {
+        Trouble { incoming: Direction::new(profile, seed), outgoing: Direction::new(profile, seed.wrapping_add(2)) }
+    }
+
+    pub fn incoming(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
+        self.incoming.send(now, key, way, bytes);
+    }
+
+    pub fn outgoing(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
+        self.outgoing.send(now, key, way, bytes);
+    }
+
+    pub fn poll_incoming(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
+        self.incoming.poll(now, buf)
+    }
+
+    pub fn poll_outgoing(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
+        self.outgoing.poll(now, buf)
+    }
+
+    pub fn next_at(&self) -> Option<Time> {
+        self.incoming.next_at().into_iter().chain(self.outgoing.next_at()).min()
+    }
+}

@@ -1,0 +1,333 @@
+//! Raw UDP: the fewest bytes and system calls a packet. Encrypted and authenticated by [`crate::noise`]; whoever
+//! does not know the passphrase gets no byte of answer.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::{Context, Poll};
+
+use sametick_wire::{Carrier, LaneId, Time};
+use tokio::net::UdpSocket;
+
+use crate::batch::{Outgoing, Received};
+use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
+use crate::keeper::Keeper;
+use crate::noise::{Called, Calling, Psk, Seal, Stranger};
+
+/// The kernel's buffers: a tenth of a second of a full 100 Mbit/s.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// How many links one socket carries.
+pub const MAX_LINKS: usize = 20_000;
+
+/// First packets with a good proof that one address may send: so many at once, so many a second after that. Those who
+/// know the passphrase can still not fill the table alone.
+const FIRST_BURST: u32 = 256;
+const FIRST_PER_SECOND: u32 = 32;
+
+/// How many addresses the above is remembered for; beyond it, all are forgotten and start anew.
+const MAX_BUCKETS: usize = 4_096;
+
+/// When a client sends its first packet again, counted from the start; then it gives up.
+const RETRY_AT_MS: [u64; 8] = [100, 250, 500, 900, 1_400, 2_000, 3_000, 4_000];
+const GIVE_UP_AT_MS: u64 = 5_000;
+
+/// The last answers that opened no link, sent again for a repeated first packet.
+const KEPT_REFUSALS: usize = 64;
+
+/// An open link. `repeat` is there until the client has shown that our answer arrived.
+struct Peer {
+    link: LinkId,
+    seal: Seal,
+    repeat: Option<Repeat>,
+}
+
+/// A first packet, and the answer it gets however often it comes from its address.
+struct Repeat {
+    first: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+/// A first packet that nobody has answered yet.
+struct Caller {
+    from: SocketAddr,
+    called: Called,
+    first: Vec<u8>,
+}
+
+/// Our own first packet, on its way.
+struct Call {
+    to: SocketAddr,
+    calling: Calling,
+    since: Time,
+    tries: usize,
+}
+
+impl Call {
+    fn next_at(&self) -> Time {
+        self.since.plus_micros(RETRY_AT_MS.get(self.tries).unwrap_or(&GIVE_UP_AT_MS) * 1_000)
+    }
+}
+
+struct Bucket {
+    tokens: u32,
+    filled_at: Time,
+}
+
+/// A server's passphrase, in the form that first packets are checked with.
+struct Guard {
+    keeper: Keeper,
+    psk: Psk,
+    generation: u64,
+}
+
+/// A socket with many links, or one link to a server.
+pub struct UdpEndpoint {
+    socket: UdpSocket,
+    received: Option<Received>,
+    outgoing: Outgoing,
+    peers: HashMap<SocketAddr, Peer>,
+    addresses: HashMap<LinkId, SocketAddr>,
+    callers: HashMap<LinkId, Caller>,
+    refusals: VecDeque<(SocketAddr, Repeat)>,
+    buckets: HashMap<IpAddr, Bucket>,
+    guard: Option<Guard>,
+    call: Option<Call>,
+    next_link: u64,
+    plain: Vec<u8>,
+    stats: EndpointStats,
+}
+
+impl UdpEndpoint {
+    /// Listens; first packets are checked against the keeper's passphrase.
+    pub fn listen(addr: SocketAddr, keeper: Keeper) -> io::Result<UdpEndpoint> {
+        let mut endpoint = UdpEndpoint::new(bind(addr)?);
+        let (psk, generation) = (Psk::new(&keeper.key()), keeper.generation());
+        endpoint.guard = Some(Guard { keeper, psk, generation });
+        Ok(endpoint)
+    }
+
+    /// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
+    pub fn connect(to: SocketAddr, psk: &Psk, hello: &[u8], now: Time) -> io::Result<UdpEndpoint> {
+        let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let mut endpoint = UdpEndpoint::new(bind(SocketAddr::new(any, 0))?);
+        let calling = Calling::new(psk, hello).map_err(|Stranger| io::Error::other("the first packet is too long"))?;
+        endpoint.outgoing.push(to, |out| out.extend_from_slice(calling.first()));
+        endpoint.flush();
+        endpoint.call = Some(Call { to, calling, since: now, tries: 0 });
+        Ok(endpoint)
+    }
+
+    fn new(socket: UdpSocket) -> UdpEndpoint {
+        UdpEndpoint {
+            socket,
+            received: Some(Received::new()),
+            outgoing: Outgoing::new(),
+            peers: HashMap::new(),
+            addresses: HashMap::new(),
+            callers: HashMap::new(),
+            refusals: VecDeque::new(),
+            buckets: HashMap::new(),
+            guard: None,
+            call: None,
+            next_link: 0,
+            plain: Vec::new(),
+            stats: EndpointStats::default(),
+        }
+    }
+
+    fn on_packet(&mut self, now: Time, from: SocketAddr, packet: &[u8], sink: &mut dyn FnMut(Arrival<'_>)) {
+        if let Some(peer) = self.peers.get_mut(&from) {
+            if peer.seal.open(packet, &mut self.plain) {
+                peer.repeat = None;
+                return sink(Arrival::Datagram { link: peer.link, bytes: &self.plain });
+            }
+            if let Some(repeat) = peer.repeat.as_ref().filter(|repeat| repeat.first == packet) {
+                return self.outgoing.push(from, |out| out.extend_from_slice(&repeat.answer));
+            }
+        }
+        let known = match &mut self.call {
+            Some(_) => self.on_answer(from, packet, sink),
+            None => self.on_first(now, from, packet, sink),
+        };
+        self.stats.ignored += u64::from(known.is_err());
+    }
+
+    /// What may be the answer to our call.
+    fn on_answer(
+        &mut self,
+        from: SocketAddr,
+        packet: &[u8],
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Result<(), Stranger> {
+        let mut call = self.call.take_if(|call| call.to == from).ok_or(Stranger)?;
+        match call.calling.on_answer(packet) {
+            Ok(answer) => {
+                let seal = call.calling.seal()?;
+                self.peers.insert(from, Peer { link: CALL, seal, repeat: None });
+                self.addresses.insert(CALL, from);
+                sink(Arrival::Answer { link: CALL, bytes: &answer });
+                Ok(())
+            }
+            Err(stranger) => {
+                self.call = Some(call);
+                Err(stranger)
+            }
+        }
+    }
+
+    /// What may be a client's first packet. The link that its address may have is left alone until the new one is
+    /// proven: a replayed first packet must not end anything.
+    fn on_first(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: &[u8],
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Result<(), Stranger> {
+        let refused = |(to, repeat): &&(SocketAddr, Repeat)| *to == from && repeat.first == packet;
+        if let Some((to, repeat)) = self.refusals.iter().find(refused) {
+            self.outgoing.push(*to, |out| out.extend_from_slice(&repeat.answer));
+            return Ok(());
+        }
+        let guard = self.guard.as_mut().ok_or(Stranger)?;
+        if guard.generation != guard.keeper.generation() {
+            guard.generation = guard.keeper.generation();
+            guard.psk = Psk::new(&guard.keeper.key());
+        }
+        let (called, hello) = Called::new(&guard.psk, packet)?;
+        if self.peers.len() >= MAX_LINKS || !self.take_token(now, from.ip()) {
+            return Err(Stranger);
+        }
+        let link = LinkId(self.next_link);
+        self.next_link += 1;
+        self.callers.insert(link, Caller { from, called, first: packet.to_vec() });
+        sink(Arrival::Hello { link, from, bytes: &hello });
+        Ok(())
+    }
+
+    fn take_token(&mut self, now: Time, ip: IpAddr) -> bool {
+        if self.buckets.len() >= MAX_BUCKETS {
+            self.buckets.clear();
+        }
+        let bucket = self.buckets.entry(ip).or_insert(Bucket { tokens: FIRST_BURST, filled_at: now });
+        let earned = now.micros_since(bucket.filled_at) * u64::from(FIRST_PER_SECOND) / 1_000_000;
+        if earned > 0 {
+            bucket.tokens = bucket.tokens.saturating_add(earned as u32).min(FIRST_BURST);
+            bucket.filled_at = now;
+        }
+        let has = bucket.tokens > 0;
+        bucket.tokens = bucket.tokens.saturating_sub(1);
+        has
+    }
+
+    /// Calls again, or gives up.
+    fn on_time(&mut self, now: Time, sink: &mut dyn FnMut(Arrival<'_>)) {
+        while let Some(call) = self.call.as_mut().filter(|call| call.next_at() <= now) {
+            if call.tries == RETRY_AT_MS.len() {
+                self.call = None;
+                return sink(Arrival::Gone { link: CALL, why: Gone::NoAnswer });
+            }
+            call.tries += 1;
+            self.outgoing.push(call.to, |out| out.extend_from_slice(call.calling.first()));
+        }
+    }
+}
+
+impl Endpoint for UdpEndpoint {
+    fn carrier(&self) -> Carrier {
+        Carrier::Datagrams
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, now: Time, sink: &mut dyn FnMut(Arrival<'_>)) -> Poll<io::Result<()>> {
+        self.on_time(now, sink);
+        // Lent out, so that packets can be read from it while the rest changes.
+        let Some(mut received) = self.received.take() else { return Poll::Pending };
+        let result = loop {
+            match self.socket.poll_recv_ready(cx) {
+                Poll::Pending => break Poll::Pending,
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Ready(Ok(())) => {}
+            }
+            match received.receive(&self.socket) {
+                Ok(()) => break Poll::Ready(Ok(())),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // An earlier packet of ours bounced; nothing is wrong with the socket.
+                Err(error) if is_bounce(&error) => {}
+                Err(error) => break Poll::Ready(Err(error)),
+            }
+        };
+        if let Poll::Ready(Ok(())) = result {
+            received.iter().for_each(|(from, packet)| self.on_packet(now, from, packet, sink));
+        }
+        self.received = Some(received);
+        self.flush();
+        result
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.call.as_ref().map(Call::next_at)
+    }
+
+    fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {
+        let Some(Caller { from, called, first }) = self.callers.remove(&link) else { return };
+        let Ok((answer, seal)) = called.answer(bytes) else { return };
+        self.outgoing.push(from, |out| out.extend_from_slice(&answer));
+        let repeat = Repeat { first, answer };
+        if open {
+            self.addresses.insert(link, from);
+            let old = self.peers.insert(from, Peer { link, seal, repeat: Some(repeat) });
+            // The client started again; its old link will time out.
+            old.map(|old| self.addresses.remove(&old.link));
+        } else {
+            self.refusals.truncate(KEPT_REFUSALS - 1);
+            self.refusals.push_front((from, repeat));
+        }
+    }
+
+    fn send_datagram(&mut self, link: LinkId, bytes: &[u8]) {
+        let Some(addr) = self.addresses.get(&link) else { return };
+        let Some(peer) = self.peers.get_mut(addr) else { return };
+        self.outgoing.push(*addr, |out| peer.seal.seal(bytes, out));
+        if self.outgoing.is_full() {
+            self.flush();
+        }
+    }
+
+    fn send_stream(&mut self, _: LinkId, _: LaneId, _: &[u8]) {
+        unreachable!("a link over datagrams sends no streams");
+    }
+
+    fn drop_link(&mut self, link: LinkId) {
+        self.callers.remove(&link);
+        if let Some(addr) = self.addresses.remove(&link) {
+            self.peers.remove(&addr);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.stats.unsent += self.outgoing.send(&self.socket);
+    }
+
+    fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+}
+
+fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket2::Socket::new(socket2::Domain::for_address(addr), socket2::Type::DGRAM, None)?;
+    socket.set_nonblocking(true)?;
+    // Best effort: the system may allow less.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+    let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+    socket.bind(&addr.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+fn is_bounce(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset)
+}
