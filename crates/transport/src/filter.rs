@@ -213,7 +213,7 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn read(datagram: &'a [u8]) -> Option<Head<'a>> {
         let (first, rest) = datagram.split_first()?;
-        // The fixed bit is always set by us and our clients.
+        // Always set: the server does not offer to grease it.
         if first & 0x40 == 0 {
             return None;
         }

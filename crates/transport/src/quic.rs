@@ -62,7 +62,8 @@ pub fn listen(
     let issuer = Issuer::new();
     let mut config = EndpointConfig::default();
     let issued = issuer.clone();
-    config.cid_generator(move || Box::new(issued.clone()));
+    // Clients then leave the fixed bit alone, which the filter asks for.
+    config.cid_generator(move || Box::new(issued.clone())).grease_quic_bit(false);
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let socket = runtime.wrap_udp_socket(UdpSocket::bind(addr)?)?;
     let (reporter, events) = reports();
