@@ -15,10 +15,10 @@ const STEPS_US: [u64; 8] = [0, 100, 1_000, 5_000, 20_000, 100_000, 400_000, 3_00
 const LANES: usize = 4;
 
 /// Packets on the way in one direction; more are lost.
-const MAX_FLYING: usize = 8;
+const MAX_FLYING: usize = 6;
 /// What both links together are given to send.
-const MAX_SENT_BYTES: usize = 8_000;
-const MAX_STEPS: usize = 600;
+const MAX_SENT_BYTES: usize = 6_000;
+const MAX_STEPS: usize = 500;
 const MAX_OUTPUTS: usize = 1_000;
 
 sametick_fuzz::target!(|bytes: &[u8]| {

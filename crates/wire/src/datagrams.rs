@@ -346,7 +346,7 @@ impl Datagrams {
             frame::put_ordered_head(out, channel, range.start, len as usize);
             streams.out(channel).put_piece(out, range.clone());
             self.window.on_sent(len);
-            self.sent.load(SentPiece { channel, range });
+            self.sent.load(SentPiece::new(channel, &range));
         }
     }
 }

@@ -199,11 +199,11 @@ impl Streams {
     }
 
     pub fn on_acked(&mut self, piece: &SentPiece) {
-        self.out(piece.channel).on_acked(piece.range.clone());
+        self.out(piece.channel()).on_acked(piece.range());
     }
 
     pub fn on_lost(&mut self, piece: &SentPiece) {
-        self.out(piece.channel).on_lost(piece.range.clone());
+        self.out(piece.channel()).on_lost(piece.range());
     }
 
     pub fn closed_by_peer(&mut self, code: u8, text: &[u8]) {

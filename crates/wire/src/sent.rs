@@ -16,13 +16,30 @@ pub const MAX_REMEMBERED: usize = 2_048;
 /// It counts as lost only when its time has passed as well, so reordering is not mistaken for loss.
 pub const SUSPECT_AFTER: u64 = 3;
 
-/// A piece of a reliable stream that a packet carried.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A piece of a reliable stream that a packet carried, in 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPiece {
+    channel: Channel,
+    len: u16,
+    offset: u64,
+}
+
+impl SentPiece {
+    /// These bytes of that channel's stream; no more than fit a datagram.
+    pub fn new(channel: Channel, range: &Range<u64>) -> SentPiece {
+        let len = u16::try_from(range.end - range.start).expect("a piece fits a datagram");
+        SentPiece { channel, len, offset: range.start }
+    }
+
     /// Whose stream.
-    pub channel: Channel,
+    pub const fn channel(&self) -> Channel {
+        self.channel
+    }
+
     /// Which bytes of it.
-    pub range: Range<u64>,
+    pub const fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.len as u64
+    }
 }
 
 /// What one packet carried besides pieces of reliable streams.
@@ -62,7 +79,7 @@ pub type Pieces<'a> = vec_deque::Iter<'a, SentPiece>;
 
 /// How many bytes the pieces hold.
 pub fn piece_bytes(pieces: Pieces<'_>) -> u64 {
-    pieces.map(|piece| piece.range.end - piece.range.start).sum()
+    pieces.map(|piece| u64::from(piece.len)).sum()
 }
 
 /// What is told about a packet.
@@ -276,23 +293,23 @@ mod tests {
         let (mut given_back, mut lost) = (vec![], 0);
         for number in 0..3 * MAX_REMEMBERED as u64 {
             sent.make_room(|told| match told {
-                Told::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.range.start)),
+                Told::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.offset)),
                 _ => lost += 1,
             });
-            sent.load(SentPiece { channel: Channel::Chat, range: number..number + 1 });
+            sent.load(SentPiece::new(Channel::Chat, &(number..number + 1)));
             sent.push(Time::ZERO, Cargo::default());
         }
         assert!(sent.packets.len() == MAX_REMEMBERED && sent.pieces.len() == MAX_REMEMBERED);
         assert_eq!(lost, 2 * MAX_REMEMBERED);
         assert!(given_back.into_iter().eq(0..2 * MAX_REMEMBERED as u64));
         assert_eq!(sent.next_number(), 3 * MAX_REMEMBERED as u64);
-        assert!(size_of::<Sent>() <= 24);
+        assert!(size_of::<Sent>() <= 24 && size_of::<SentPiece>() <= 16);
     }
 
     #[test]
     fn every_packet_keeps_its_own_pieces() {
         let mut sent = SentPackets { pieces_before: u32::MAX - 3, ..SentPackets::default() };
-        let piece = |number: u64| SentPiece { channel: Channel::Chat, range: number..number + 10 };
+        let piece = |number: u64| SentPiece::new(Channel::Chat, &(number..number + 10));
         for number in 0..300u64 {
             (0..number % 4).for_each(|n| sent.load(piece(10 * number + n)));
             sent.push(Time::ZERO, Cargo::default());
@@ -301,7 +318,7 @@ mod tests {
                 let mut got = vec![];
                 let tell = |told: Told<'_>| {
                     if let Told::Acked { pieces, .. } = told {
-                        got.extend(pieces.cloned());
+                        got.extend(pieces.copied());
                     }
                 };
                 sent.on_ack(&ack, tell).unwrap();
