@@ -163,11 +163,9 @@ mod system {
                 start = *end;
             }
             let SendState { headers, addresses } = self;
-            socket.try_io(Interest::WRITABLE, || {
-                let slices = &slices[..items.len()];
-                let flags = MsgFlags::MSG_DONTWAIT;
-                Ok(sendmmsg(socket.as_raw_fd(), headers, slices, addresses, [], flags)?.count())
-            })
+            // Not by way of the runtime's readiness: that is unknown on a new socket, and a full buffer says so itself.
+            let (slices, flags) = (&slices[..items.len()], MsgFlags::MSG_DONTWAIT);
+            Ok(sendmmsg(socket.as_raw_fd(), headers, slices, addresses, [], flags)?.count())
         }
     }
 
@@ -232,7 +230,8 @@ mod system {
             items: &[(usize, SocketAddr)],
         ) -> io::Result<usize> {
             let (end, to) = items[0];
-            socket.try_send_to(&bytes[start..end], to).map(|_| 1)
+            // Not by way of the runtime's readiness: that is unknown on a new socket.
+            socket2::SockRef::from(socket).send_to(&bytes[start..end], &to.into()).map(|_| 1)
         }
     }
 }

@@ -122,6 +122,11 @@ pub trait Endpoint {
     /// Sends what has been gathered.
     fn flush(&mut self) {}
 
+    /// Ready when the last words of dropped links are out.
+    fn poll_finished(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     /// The figures so far.
     fn stats(&self) -> EndpointStats {
         EndpointStats::default()

@@ -20,6 +20,12 @@ use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
 use crate::keeper::Keeper;
 use crate::trouble::{Trouble, Way};
 
+/// How long the last words of ended links may take when a hub stops.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// After everything.
+const NEVER: Time = Time::from_micros(u64::MAX);
+
 /// A link of a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -221,6 +227,12 @@ impl Hub {
         self.trouble = Some(Trouble::new(profile, seed));
     }
 
+    /// Reaches the links while the hub does not run.
+    pub fn with_links<T>(&mut self, reach: impl FnOnce(&mut Links) -> T) -> T {
+        self.turn();
+        reach(&mut self.links)
+    }
+
     /// The figures of each endpoint, in the order they were added.
     pub fn endpoint_stats(&self) -> Vec<EndpointStats> {
         self.endpoints.iter().map(|endpoint| endpoint.stats()).collect()
@@ -234,6 +246,7 @@ impl Hub {
             self.on_time(now, app);
             self.settle(now, app);
             if app.is_done() {
+                self.finish().await;
                 return Ok(());
             }
             if let Some(at) = self.wake_at(app) {
@@ -247,6 +260,15 @@ impl Hub {
             let now = self.turn();
             self.settle(now, app);
         }
+    }
+
+    /// Waits until the last words of ended links are out, within reason.
+    async fn finish(&mut self) {
+        let finished = poll_fn(|cx| {
+            let pending = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.poll_finished(cx).is_pending().then_some(()));
+            if pending.count() > 0 { Poll::Pending } else { Poll::Ready(()) }
+        });
+        let _ = tokio::time::timeout(LAST_WORDS, finished).await;
     }
 
     fn turn(&mut self) -> Time {
@@ -316,13 +338,16 @@ impl Hub {
                 Way::Stream(lane) => self.links.handle(key, Input::Stream(lane, &self.buf)),
             }
         }
-        while let Some((key, way)) = trouble.poll_outgoing(now, &mut self.buf) {
-            let endpoint = &mut self.endpoints[key.endpoint];
-            match way {
-                Way::Datagram => endpoint.send_datagram(key.link, &self.buf),
-                Way::Stream(lane) => endpoint.send_stream(key.link, lane, &self.buf),
-            }
+        self.poll_outgoing(now);
+    }
+
+    /// Sends what the bad network has held back.
+    fn poll_outgoing(&mut self, now: Time) {
+        let mut buf = std::mem::take(&mut self.buf);
+        while let Some((key, way)) = self.trouble.as_mut().and_then(|trouble| trouble.poll_outgoing(now, &mut buf)) {
+            self.send(key, way, &buf);
         }
+        self.buf = buf;
     }
 
     /// Deals with everything that is waiting, until nothing is.
@@ -399,6 +424,8 @@ impl Hub {
                 }
                 Output::Closed(closed) => {
                     let stats = self.links.entries.remove(&key).map(|entry| entry.link.stats());
+                    // The last words must not be held back until the way is gone.
+                    self.poll_outgoing(NEVER);
                     self.endpoints[key.endpoint].drop_link(key.link);
                     app.handle(now, &mut self.links, Event::Ended(key, &Ended::Link(closed), stats));
                 }
@@ -414,9 +441,13 @@ impl Hub {
     }
 
     fn transmit(&mut self, now: Time, key: Key, way: Way, bytes: &[u8]) {
-        if let Some(trouble) = &mut self.trouble {
-            return trouble.outgoing(now, key, way, bytes);
+        match &mut self.trouble {
+            Some(trouble) => trouble.outgoing(now, key, way, bytes),
+            None => self.send(key, way, bytes),
         }
+    }
+
+    fn send(&mut self, key: Key, way: Way, bytes: &[u8]) {
         let endpoint = &mut self.endpoints[key.endpoint];
         match way {
             Way::Datagram => endpoint.send_datagram(key.link, bytes),

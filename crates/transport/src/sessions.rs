@@ -100,9 +100,9 @@ async fn answered<S: Session>(
     if open {
         return run(session, link, lanes, inbox, reporter).await;
     }
-    // Gives the answer time to arrive: the client closes when it has read it.
+    // Gives the answer time to arrive: the client ends its lane when it has read it.
     let _ = writer.shutdown().await;
-    let _ = tokio::time::timeout(LAST_WORDS, session.receive()).await;
+    let _ = tokio::time::timeout(LAST_WORDS, lanes[0].1.read_u8()).await;
     Gone::Closed
 }
 
@@ -187,14 +187,19 @@ async fn run<S: Session>(
                 }
                 Some(Command::Answer { .. }) => {}
                 None => {
-                    // Dropped: let the lanes write what they have.
-                    let ends = futures_util::future::join_all(writers.into_iter().map(LaneWriter::finish));
-                    let _ = tokio::time::timeout(LAST_WORDS, ends).await;
+                    let _ = tokio::time::timeout(LAST_WORDS, part(writers, &mut readers)).await;
                     return Gone::Closed;
                 }
             },
         }
     }
+}
+
+/// Lets the lanes write what they have, then waits for the other side to end its own: only then has it read ours,
+/// which closing the connection would throw away.
+async fn part(writers: Vec<LaneWriter>, readers: &mut [Running]) {
+    futures_util::future::join_all(writers.into_iter().map(LaneWriter::finish)).await;
+    futures_util::future::join_all(readers.iter_mut().map(Running::ended)).await;
 }
 
 /// Hands over a lane's bytes as they come. The end of the lane is left to the connection to report.

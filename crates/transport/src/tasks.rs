@@ -1,11 +1,11 @@
 //! Connections that live in tasks of their own (QUIC, WebSocket, WebTransport), gathered behind one [`Endpoint`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use sametick_wire::{Carrier, LaneId, Time};
 use tokio::sync::mpsc;
@@ -147,6 +147,8 @@ pub struct TaskEndpoint<T> {
     events: mpsc::Receiver<Event>,
     reporter: Reporter,
     links: HashMap<LinkId, Outbox>,
+    /// Dropped links whose tasks have not ended.
+    ending: HashSet<LinkId>,
     /// Links that were dropped for being too slow, not yet reported.
     too_slow: Vec<LinkId>,
     _kept: T,
@@ -162,7 +164,7 @@ impl<T> TaskEndpoint<T> {
         kept: T,
     ) -> TaskEndpoint<T> {
         let links = ours.into_iter().collect();
-        TaskEndpoint { carrier, local_addr, events: events.0, reporter, links, too_slow: vec![], _kept: kept }
+        TaskEndpoint { carrier, local_addr, events: events.0, reporter, links, ending: HashSet::new(), too_slow: vec![], _kept: kept }
     }
 
     fn send(&mut self, link: LinkId, command: Command) {
@@ -184,6 +186,7 @@ impl<T> TaskEndpoint<T> {
             Event::Stream { link, lane, bytes } => sink(Arrival::Stream { link, lane, bytes: &bytes }),
             Event::Gone { link, why } => {
                 self.links.remove(&link);
+                self.ending.remove(&link);
                 sink(Arrival::Gone { link, why });
             }
         }
@@ -216,7 +219,7 @@ impl<T> Endpoint for TaskEndpoint<T> {
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {
         self.send(link, Command::Answer { bytes: bytes.to_vec(), open });
         if !open {
-            self.links.remove(&link);
+            self.drop_link(link);
         }
     }
 
@@ -229,7 +232,19 @@ impl<T> Endpoint for TaskEndpoint<T> {
     }
 
     fn drop_link(&mut self, link: LinkId) {
-        self.links.remove(&link);
+        if self.links.remove(&link).is_some() {
+            self.ending.insert(link);
+        }
+    }
+
+    fn poll_finished(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.ending.is_empty() {
+            match ready!(self.events.poll_recv(cx)) {
+                Some(event) => self.hand_over(event, &mut |_| {}),
+                None => break,
+            }
+        }
+        Poll::Ready(())
     }
 
     fn stats(&self) -> EndpointStats {
@@ -243,6 +258,14 @@ pub struct Running(tokio::task::JoinHandle<()>);
 impl Running {
     pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Running {
         Running(tokio::spawn(task))
+    }
+}
+
+impl Running {
+    /// Waits for the task to end by itself.
+    pub(crate) async fn ended(&mut self) {
+        // It does not matter how.
+        let _ = (&mut self.0).await;
     }
 }
 

@@ -1,0 +1,229 @@
+//! The `sametick` command: what can be typed, and what happens then.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use sametick_transport::clock::{Clock, random};
+use sametick_transport::dial::Locator;
+use sametick_transport::keeper::Keeper;
+use sametick_wire::channel::MAX_NEWEST_MESSAGE;
+use sametick_wire::netem::Profile;
+
+use crate::listen::{ListenArgs, ListenError, Listening};
+use crate::ping::{PingError, PingServer, Plan, ping};
+use crate::secret::{Secret, SecretError};
+
+/// A runtime for real-time multiplayer games
+///
+/// Without a command: answers pings on every transport, on this machine only.
+#[derive(Debug, Parser)]
+#[command(name = "sametick", version, after_help = "\
+Examples:
+  sametick                                    answer pings on this machine
+  sametick ping udp://127.0.0.1:7777          measure the way to it
+  sametick ping serve --listen 0.0.0.0        answer pings from other machines")]
+pub struct Command {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Measure a link: handshake, round trips, loss and bytes
+    Ping(PingArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  sametick ping serve                         answer on every transport; prints the URLs to ping
+  sametick ping udp://127.0.0.1:7777
+  sametick ping ws://127.0.0.1:7779 --count 500 --rate 60
+  sametick ping quic://HOST:7778?cert=HASH --json
+  sametick ping udp://127.0.0.1:7777 --netem \"rtt=100ms,jitter=20ms,loss=2%\"
+
+A bad network (--netem) has: rtt or latency, jitter, loss, burst, dup, reorder, late, corrupt, rate, queue.
+rtt counts both ways; everything else applies to each direction. The handshake does not pass it."
+)]
+struct PingArgs {
+    #[command(subcommand)]
+    serve: Option<PingWhat>,
+
+    /// The server: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://
+    #[arg(required = true, value_name = "URL")]
+    url: Option<Locator>,
+
+    /// How many pings to send
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    count: u32,
+
+    /// How many pings to send a second
+    #[arg(long, value_name = "HZ", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    rate: u32,
+
+    /// How many bytes each ping has
+    #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = size)]
+    size: usize,
+
+    /// Put a bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=2%"
+    #[arg(long, value_name = "PROFILE")]
+    netem: Option<Profile>,
+
+    /// The bad network's seed: the same seed does the same to the same packets
+    #[arg(long, value_name = "SEED", requires = "netem")]
+    seed: Option<u64>,
+
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// A file with the passphrase on its first line. Without it, $SAMETICK_SECRET counts
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum PingWhat {
+    /// Answer pings on UDP, QUIC, WebSocket and WebTransport until Ctrl-C
+    #[command(after_help = "\
+Examples:
+  sametick ping serve
+  sametick ping serve --listen 0.0.0.0 --wt off
+  SAMETICK_SECRET=opensesame sametick ping serve
+  sametick ping serve --secret-file secret.txt      (kill -HUP reads it again; who is in stays in)
+  sametick ping serve --tls-cert chain.pem --tls-key key.pem --origin https://example.org")]
+    Serve(ListenArgs),
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(size) if (4..=MAX_NEWEST_MESSAGE).contains(&size) => Ok(size),
+        _ => Err(format!("a ping has 4 to {MAX_NEWEST_MESSAGE} bytes")),
+    }
+}
+
+/// Why a command did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// A server did not start.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A server could not be pinged.
+    #[error(transparent)]
+    Ping(#[from] PingError),
+    /// There is no passphrase.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    /// The operating system failed us.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Runs a command.
+pub fn run(command: Command) -> Result<ExitCode, CommandError> {
+    start_log();
+    // One thread: a hub and its links stay on one core.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match command.what {
+        None => runtime.block_on(serve(&default_listen_args()))?,
+        Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => runtime.block_on(serve(&args))?,
+        Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SAMETICK_LOG");
+    tracing_subscriber::fmt()
+        .with_env_filter(filter.unwrap_or_else(|_| "sametick=info,sametick_transport=info".into()))
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+/// What `sametick ping serve` without options means.
+fn default_listen_args() -> ListenArgs {
+    #[derive(Parser)]
+    struct Defaults {
+        #[command(flatten)]
+        args: ListenArgs,
+    }
+    Defaults::parse_from(["sametick"]).args
+}
+
+async fn measure(args: &PingArgs) -> Result<(), CommandError> {
+    let url = args.url.as_ref().expect("clap asks for it");
+    let key = Secret::find(args.secret_file.as_deref()).key()?;
+    let seed = args.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
+    let netem = args.netem.map(|profile| (profile, seed));
+    let plan = Plan { count: args.count, rate: args.rate, size: args.size, netem };
+    let report = ping(url, &key, plan).await?;
+    if args.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
+    } else {
+        writeln!(io::stdout(), "{report}")?;
+    }
+    Ok(())
+}
+
+async fn serve(args: &ListenArgs) -> Result<(), CommandError> {
+    let Listening { mut hub, locators, keeper, secret } = args.open(Clock::start()).await?;
+    let mut out = io::stdout();
+    writeln!(out, "sametick {} answers pings. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
+    for locator in &locators {
+        writeln!(out, "  sametick ping '{locator}'")?;
+    }
+    let asked = if secret.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" };
+    writeln!(out, "  passphrase: {asked}")?;
+    writeln!(out, "  data: {}", args.data.display())?;
+    out.flush()?;
+    let mut app = PingServer::default();
+    let reload = reload_on_hangup(&secret, &keeper);
+    tokio::pin!(reload);
+    tokio::select! {
+        done = hub.run(&mut app) => done?,
+        () = &mut reload => {}
+        stop = stop_signal() => stop?,
+    }
+    writeln!(out, "stopping")?;
+    hub.with_links(|links| app.stop(links));
+    hub.run(&mut app).await?;
+    Ok(())
+}
+
+/// Reads the passphrase again on each SIGHUP. Never ends.
+async fn reload_on_hangup(secret: &Secret, keeper: &Keeper) {
+    #[cfg(unix)]
+    if let Ok(mut hangups) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+        while hangups.recv().await.is_some() {
+            match secret.key() {
+                Ok(key) => {
+                    keeper.set_key(key);
+                    tracing::info!("the passphrase has been read again");
+                }
+                Err(error) => tracing::error!(%error, "the old passphrase stays"),
+            }
+        }
+    }
+    std::future::pending().await
+}
+
+/// Ctrl-C, or a polite kill.
+async fn stop_signal() -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            stop = tokio::signal::ctrl_c() => stop,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}

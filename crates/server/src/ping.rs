@@ -1,0 +1,311 @@
+//! Measures a link: a server that sends everything back, and a client that counts what comes back and when.
+
+use std::net::SocketAddr;
+
+use postcard_schema::Schema;
+use sametick_transport::clock::Clock;
+use sametick_transport::dial::Locator;
+use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
+use sametick_wire::access::AccessKey;
+use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
+use sametick_wire::netem::Profile;
+use sametick_wire::{Channel, LinkStats, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Ms, Percentiles};
+
+/// What travels: padded to the wanted size, and sent back as it came.
+#[derive(Serialize, Deserialize, Schema)]
+struct Ping {
+    number: u32,
+}
+
+/// The length of a ping without padding.
+const NUMBER_LEN: usize = 4;
+
+/// The longest message the server sends back.
+const MAX_ECHO: usize = 1_000;
+
+/// After the last ping, this many round trips and this long are waited for what is still on its way.
+const PATIENCE_RTTS: u64 = 3;
+const PATIENCE_US: u64 = 300_000;
+
+/// What both sides must agree on: no game takes part, so the build is that of `sim` alone.
+pub fn identity() -> Identity {
+    Identity { build: sametick_sim::BUILD, schema: sametick_sim::schema::hash::<Ping>() }
+}
+
+/// The server's side.
+#[derive(Debug, Default)]
+pub struct PingServer {
+    stopping: bool,
+    open: usize,
+}
+
+impl PingServer {
+    /// Tells everybody and stops when they have been told.
+    pub fn stop(&mut self, links: &mut Links) {
+        self.stopping = true;
+        links.keys().into_iter().for_each(|key| links.close(key, 0, "the server stops"));
+    }
+}
+
+impl App for PingServer {
+    fn admit(&mut self, _: Time, _: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
+        if self.stopping {
+            return Err(Refusal::Other("the server stops".into()));
+        }
+        if proven.hello.intent != Intent::Ping {
+            return Err(Refusal::Other("this server only answers pings".into()));
+        }
+        identity().refusal(&proven.hello.identity).map_or(Ok(()), Err)?;
+        tracing::info!(%from, name = proven.hello.name, "a client has come");
+        Ok(())
+    }
+
+    fn handle(&mut self, _: Time, links: &mut Links, event: Event<'_>) {
+        match event {
+            Event::Opened(_) => self.open += 1,
+            Event::Message(key, channel @ (Channel::State | Channel::Input), bytes) if bytes.len() <= MAX_ECHO => {
+                // Unreliable: what does not fit now is lost, and the client counts it.
+                let _ = links.send(key, channel, bytes);
+            }
+            Event::Message(key, ..) => links.close(key, 1, "only short unreliable messages are sent back"),
+            Event::Ended(_, why, _) => {
+                self.open -= 1;
+                tracing::info!(%why, "a client has gone");
+            }
+            Event::Timeout => {}
+        }
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.stopping && self.open == 0
+    }
+}
+
+/// What a client measures.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many pings.
+    pub count: u32,
+    /// How many a second.
+    pub rate: u32,
+    /// How long each is, in bytes.
+    pub size: usize,
+    /// A bad network to put in front of the link, and its seed.
+    pub netem: Option<(Profile, u64)>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct PingReport {
+    /// The server.
+    pub url: String,
+    /// From the first packet to the open link.
+    pub handshake_us: u64,
+    /// Pings sent.
+    pub sent: u32,
+    /// Pings that came back.
+    pub received: u32,
+    /// The share that did not, in percent.
+    pub loss_percent: f64,
+    /// Round trips of pings.
+    pub rtt: Option<Percentiles>,
+    /// As the link estimates it.
+    pub link_rtt_us: Option<u64>,
+    /// As the link estimates it.
+    pub link_jitter_us: u64,
+    /// Datagrams of ours that were lost, as the link estimates it.
+    pub packets_lost: u64,
+    /// Datagrams sent; 0 on a WebSocket.
+    pub packets_sent: u64,
+    /// What the link gave to the carrier, headers of ours included.
+    pub bytes_sent: u64,
+    /// What it took from it.
+    pub bytes_received: u64,
+    /// Whether a bad network was put in front of the link.
+    pub netem: Option<String>,
+}
+
+impl std::fmt::Display for PingReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.url)?;
+        writeln!(f, "  handshake  {}", Ms(self.handshake_us))?;
+        match &self.rtt {
+            Some(rtt) => writeln!(f, "  round trip {rtt}")?,
+            None => writeln!(f, "  round trip -")?,
+        }
+        let link = self.link_rtt_us.map_or("-".into(), |rtt_us| Ms(rtt_us).to_string());
+        writeln!(f, "  link       rtt {link}  jitter {}", Ms(self.link_jitter_us))?;
+        let lost = self.sent - self.received;
+        writeln!(f, "  loss       {lost} of {} pings ({:.1} %), both ways", self.sent, self.loss_percent)?;
+        write!(f, "  bytes      {} sent, {} received", self.bytes_sent, self.bytes_received)?;
+        self.netem.as_ref().map_or(Ok(()), |netem| write!(f, "\n  netem      {netem}"))
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum PingError {
+    /// The server cannot be called.
+    #[error("{url}: {error}")]
+    Dial {
+        /// Which.
+        url: Locator,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The link never opened, or ended early.
+    #[error("{url}: {}", explain(.ended))]
+    Ended {
+        /// Which.
+        url: Locator,
+        /// Why.
+        ended: Ended,
+    },
+}
+
+fn explain(ended: &Ended) -> String {
+    use sametick_transport::endpoint::Gone;
+    match ended {
+        Ended::Carrier(Gone::NoAnswer) => {
+            "no answer: nobody listens there, or the passphrase is another (see --secret-file)".into()
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The client's side.
+struct PingClient {
+    plan: Plan,
+    started: Time,
+    opened: Option<(Key, Time)>,
+    sent: Vec<Time>,
+    back: Vec<bool>,
+    rtts_us: Vec<u64>,
+    stats: LinkStats,
+    closing: bool,
+    ended: Option<Ended>,
+}
+
+impl PingClient {
+    fn new(plan: Plan, started: Time) -> PingClient {
+        PingClient {
+            plan,
+            started,
+            opened: None,
+            sent: Vec::new(),
+            back: Vec::new(),
+            rtts_us: Vec::new(),
+            stats: LinkStats::default(),
+            closing: false,
+            ended: None,
+        }
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let (_, opened_at) = self.opened?;
+        let sent = self.sent.len() as u64;
+        if sent < u64::from(self.plan.count) {
+            return Some(opened_at.plus_micros(sent * 1_000_000 / u64::from(self.plan.rate)));
+        }
+        let patience_us = self.rtts_us.iter().max().map_or(0, |rtt_us| PATIENCE_RTTS * rtt_us) + PATIENCE_US;
+        self.sent.last().map(|last| last.plus_micros(patience_us))
+    }
+
+    fn on_time(&mut self, now: Time, links: &mut Links) {
+        let Some((key, _)) = self.opened.filter(|_| !self.closing) else { return };
+        if self.sent.len() == self.plan.count as usize {
+            return self.finish(key, links);
+        }
+        let mut message = (self.sent.len() as u32).to_le_bytes().to_vec();
+        message.resize(self.plan.size.max(NUMBER_LEN), 0);
+        // A link that has ended says so itself.
+        let _ = links.send(key, Channel::State, &message);
+        self.sent.push(now);
+        self.back.push(false);
+    }
+
+    fn on_message(&mut self, now: Time, key: Key, links: &mut Links, bytes: &[u8]) {
+        let Some(number) = bytes.first_chunk::<NUMBER_LEN>().map(|number| u32::from_le_bytes(*number)) else { return };
+        let Some(back) = self.back.get_mut(number as usize).filter(|back| !**back) else { return };
+        *back = true;
+        self.rtts_us.push(now.micros_since(self.sent[number as usize]));
+        if self.rtts_us.len() == self.plan.count as usize {
+            self.finish(key, links);
+        }
+    }
+
+    fn finish(&mut self, key: Key, links: &mut Links) {
+        self.closing = true;
+        self.stats = links.stats(key).unwrap_or_default();
+        links.close(key, 0, "done");
+    }
+
+    fn report(&self, url: &Locator) -> PingReport {
+        let (sent, received) = (self.sent.len() as u32, self.rtts_us.len() as u32);
+        let opened_at = self.opened.map_or(self.started, |(_, at)| at);
+        PingReport {
+            url: url.to_string(),
+            handshake_us: opened_at.micros_since(self.started),
+            sent,
+            received,
+            loss_percent: f64::from(sent - received) * 100.0 / f64::from(sent.max(1)),
+            rtt: Percentiles::of(&self.rtts_us),
+            link_rtt_us: self.stats.rtt_us,
+            link_jitter_us: self.stats.jitter_us,
+            packets_lost: self.stats.packets_lost,
+            packets_sent: self.stats.packets_sent,
+            bytes_sent: self.stats.bytes_sent,
+            bytes_received: self.stats.bytes_received,
+            netem: self.plan.netem.map(|(profile, _)| profile.to_string()),
+        }
+    }
+}
+
+impl App for PingClient {
+    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
+        Err(Refusal::Other("this is a client".into()))
+    }
+
+    fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
+        match event {
+            Event::Opened(key) => self.opened = Some((key, now)),
+            Event::Message(key, Channel::State, bytes) => self.on_message(now, key, links, bytes),
+            Event::Message(..) => {}
+            Event::Ended(_, ended, _) => self.ended = Some(ended.clone()),
+            Event::Timeout => self.on_time(now, links),
+        }
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        self.next_at().filter(|_| !self.closing)
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended.is_some()
+    }
+}
+
+/// Pings a server and reports. Needs a runtime of one thread.
+pub async fn ping(url: &Locator, key: &AccessKey, plan: Plan) -> Result<PingReport, PingError> {
+    let clock = Clock::start();
+    let hello = Hello { identity: identity(), intent: Intent::Ping, name: "ping".into(), ticket: None };
+    let mut hub = Hub::new(clock, None);
+    if let Some((profile, seed)) = plan.netem {
+        hub.set_netem(profile, seed);
+    }
+    let mut client = PingClient::new(plan, clock.now());
+    let dial = |error| PingError::Dial { url: url.clone(), error };
+    hub.add(url.dial(clock.now(), key, &hello).await.map_err(dial)?);
+    hub.run(&mut client).await.map_err(dial)?;
+    match client.ended.take() {
+        Some(ended) if !client.closing => Err(PingError::Ended { url: url.clone(), ended }),
+        _ => Ok(client.report(url)),
+    }
+}

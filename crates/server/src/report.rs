@@ -1,0 +1,76 @@
+//! Percentiles and figures in the form that people and programs read them.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Percentiles of measured times, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Percentiles {
+    /// The shortest.
+    pub min_us: u64,
+    /// Half are shorter.
+    pub p50_us: u64,
+    /// Nine of ten are shorter.
+    pub p90_us: u64,
+    /// 99 of 100 are shorter.
+    pub p99_us: u64,
+    /// The longest.
+    pub max_us: u64,
+}
+
+impl Percentiles {
+    /// Of these times; none if there are none.
+    pub fn of(times_us: &[u64]) -> Option<Percentiles> {
+        let mut sorted = times_us.to_vec();
+        sorted.sort_unstable();
+        let at = |percent: usize| sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)];
+        (!sorted.is_empty()).then(|| Percentiles {
+            min_us: at(0),
+            p50_us: at(50),
+            p90_us: at(90),
+            p99_us: at(99),
+            max_us: at(100),
+        })
+    }
+}
+
+impl fmt::Display for Percentiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Percentiles { min_us, p50_us, p90_us, p99_us, max_us } = *self;
+        write!(
+            f,
+            "min {}  p50 {}  p90 {}  p99 {}  max {}",
+            Ms(min_us),
+            Ms(p50_us),
+            Ms(p90_us),
+            Ms(p99_us),
+            Ms(max_us)
+        )
+    }
+}
+
+/// Microseconds, shown as milliseconds with as many digits as make sense.
+pub struct Ms(pub u64);
+
+impl fmt::Display for Ms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = Duration::from_micros(self.0).as_secs_f64() * 1_000.0;
+        if ms < 10.0 { write!(f, "{ms:.2} ms") } else { write!(f, "{ms:.1} ms") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_of_known_times() {
+        let times: Vec<u64> = (1..=1_000).rev().collect();
+        let percentiles = Percentiles::of(&times).unwrap();
+        assert_eq!(percentiles, Percentiles { min_us: 1, p50_us: 501, p90_us: 901, p99_us: 991, max_us: 1_000 });
+        assert_eq!(Percentiles::of(&[]), None);
+        assert_eq!(Percentiles::of(&[7]).unwrap().p99_us, 7);
+    }
+}

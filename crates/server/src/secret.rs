@@ -1,0 +1,69 @@
+//! The passphrase: from a file or the environment, never from the command line, where others could read it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sametick_wire::access::AccessKey;
+
+/// The environment variable that holds the passphrase.
+pub const VARIABLE: &str = "SAMETICK_SECRET";
+
+/// Where the passphrase comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// Nobody is asked for one.
+    Open,
+    /// From the environment.
+    Variable(String),
+    /// From the first line of a file, which can be read again.
+    File(PathBuf),
+}
+
+/// Why there is no passphrase.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file cannot be read.
+    #[error("the passphrase file {} cannot be read: {error}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The file has nothing on its first line.
+    #[error("the passphrase file {} is empty: put the passphrase on its first line", .0.display())]
+    Empty(PathBuf),
+}
+
+impl Secret {
+    /// The file if one is named, else the environment, else none.
+    pub fn find(file: Option<&Path>) -> Secret {
+        match (file, std::env::var(VARIABLE)) {
+            (Some(path), _) => Secret::File(path.to_owned()),
+            (None, Ok(secret)) if !secret.is_empty() => Secret::Variable(secret),
+            _ => Secret::Open,
+        }
+    }
+
+    /// Whether a passphrase is asked for.
+    pub fn is_open(&self) -> bool {
+        *self == Secret::Open
+    }
+
+    /// The key; a file is read again each time.
+    pub fn key(&self) -> Result<AccessKey, SecretError> {
+        match self {
+            Secret::Open => Ok(AccessKey::open()),
+            Secret::Variable(secret) => Ok(AccessKey::from_passphrase(secret)),
+            Secret::File(path) => {
+                let read = |error| SecretError::Read { path: path.clone(), error };
+                let text = fs::read_to_string(path).map_err(read)?;
+                match text.lines().next().map(str::trim) {
+                    Some(secret) if !secret.is_empty() => Ok(AccessKey::from_passphrase(secret)),
+                    _ => Err(SecretError::Empty(path.clone())),
+                }
+            }
+        }
+    }
+}
