@@ -1,0 +1,112 @@
+//! Starts the command, reads what it prints, ends it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static NEXT_FOLDER: AtomicU32 = AtomicU32::new(0);
+
+/// A folder of a test's own, gone when the test ends.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        let number = NEXT_FOLDER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("sametick-it-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Left behind is better than a panic in a drop.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sametick"));
+    command.args(args).env_remove("SAMETICK_SECRET").env_remove("SAMETICK_LOG");
+    command
+}
+
+/// Runs the command to its end.
+pub fn run(command: &mut Command) -> Output {
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// `sametick ping serve` on free ports.
+pub struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    pub urls: Vec<String>,
+}
+
+impl Server {
+    pub fn start(folder: &Folder, args: &[&str], secret: Option<&str>) -> Server {
+        let ports = ["--udp", "0", "--quic", "0", "--ws", "0", "--wt", "0"];
+        let mut serve = command(&["ping", "serve"]);
+        serve.args(ports).args(args).current_dir(folder.path());
+        secret.map(|secret| serve.env("SAMETICK_SECRET", secret));
+        let mut child = serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut urls = Vec::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "the server ended: {}", rest(&mut child));
+            if let Some((_, url)) = line.split_once("sametick ping '") {
+                urls.push(url.trim_end().trim_end_matches('\'').to_owned());
+            }
+            if line.contains("data:") {
+                return Server { child, stdout, urls };
+            }
+        }
+    }
+
+    pub fn url(&self, scheme: &str) -> &str {
+        self.urls.iter().find(|url| url.starts_with(&format!("{scheme}://"))).unwrap()
+    }
+
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+    }
+
+    /// Waits for the end after a signal; returns whether it was clean, what was printed and what was logged.
+    pub fn end(mut self) -> (bool, String, String) {
+        let mut out = String::new();
+        self.stdout.read_to_string(&mut out).unwrap();
+        let log = rest(&mut self.child);
+        (self.child.wait().unwrap().success(), out, log)
+    }
+
+    /// Reads the log up to a line with these words.
+    pub fn await_log(&mut self, words: &str) {
+        let log = self.child.stderr.as_mut().unwrap();
+        let mut seen = Vec::new();
+        let mut byte = [0];
+        while !String::from_utf8_lossy(&seen).contains(words) {
+            assert_eq!(log.read(&mut byte).unwrap(), 1, "the log ended: {}", String::from_utf8_lossy(&seen));
+            seen.push(byte[0]);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn rest(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.as_mut().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
