@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sametick_conformance::{identity, run};
+use sametick_conformance::{identity, run, talk};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -19,9 +19,9 @@ fn main() -> ExitCode {
 fn print_line(seed: u64, ticks: u32) {
     let (build, schema) = identity();
     let outcome = run(seed, ticks);
-    let (chain, last) = (outcome.chain, outcome.last);
+    let (chain, last, talk) = (outcome.chain, outcome.last, talk(seed, ticks));
     // A seed is a string because a JSON number has only 53 bits.
     println!(
-        r#"{{"seed":"{seed}","ticks":{ticks},"hash":"{chain}","last":"{last}","build":"{build}","schema":"{schema}"}}"#
+        r#"{{"seed":"{seed}","ticks":{ticks},"hash":"{chain}","last":"{last}","talk":"{talk}","build":"{build}","schema":"{schema}"}}"#
     );
 }

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "an exported name is an unsafe attribute; there is no unsafe block in here")]
 
-use crate::{identity, run};
+use crate::{identity, run, talk};
 
 /// The hash over all ticks of a run. The seed comes in two halves, low half first.
 #[unsafe(no_mangle)]
@@ -14,6 +14,12 @@ pub extern "C" fn sametick_chain(seed_low: u32, seed_high: u32, ticks: u32) -> u
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_last(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
     run(seed(seed_low, seed_high), ticks).last.0
+}
+
+/// The hash of a conversation of two links.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_talk(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
+    talk(seed(seed_low, seed_high), ticks).0
 }
 
 /// Eight bytes of the build id as a big-endian number, so that it prints as they do: word 0 or 1; then zero.

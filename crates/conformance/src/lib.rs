@@ -1,9 +1,9 @@
-//! Conformance: a game that uses everything deterministic `sim` offers, to compare its hashes between platforms.
+//! Conformance: a game that uses everything deterministic `sim` offers, and two links of `wire` that talk, to compare
+//! their hashes between platforms.
 //!
 //! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
-//! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something in
-//! `sim` is not as deterministic as we say. Another pure crate joins with a module beside `game` and what it comes to
-//! in [`Outcome`].
+//! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something
+//! is not as deterministic as we say. Another pure crate joins with a module beside `game` and `talk`.
 #![no_std]
 
 extern crate alloc;
@@ -14,10 +14,12 @@ mod arguments;
 mod exports;
 mod game;
 mod numbers;
+mod talk;
 
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, schema_hash_of};
 
 pub use game::{Medley, Order, Setup};
+pub use talk::talk;
 
 /// What a run comes to. Equal on every platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
