@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm` and `setup`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm`, `long` and `setup`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -8,6 +8,7 @@
 mod arguments;
 mod fuzz;
 mod layers;
+mod long;
 mod setup;
 mod shell;
 mod test;
@@ -29,6 +30,7 @@ Commands:
   tidy    the house rules: layering, names, lengths, links, unfinished code
   fuzz    run each fuzz target for a bounded time
   wasm    build the pure crates for wasm32 and compare their hashes with native ones
+  long    a proof for longer than the test command has time for
   setup   install, or ask for, the tools the others need
 
 Examples:
@@ -61,6 +63,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         "test" => test::command(rest),
         "tidy" => tidy::command(rest),
         "fuzz" => fuzz::command(rest),
+        "long" => long::command(rest),
         "wasm" => wasm::command(rest),
         "setup" => setup::command(rest),
         "help" | "--help" | "-h" => {

@@ -19,11 +19,15 @@ use crate::secret::{Secret, SecretError};
 ///
 /// Without a command: answers pings on every transport, on this machine only.
 #[derive(Debug, Parser)]
-#[command(name = "sametick", version, after_help = "\
+#[command(
+    name = "sametick",
+    version,
+    after_help = "\
 Examples:
   sametick                                    answer pings on this machine
   sametick ping udp://127.0.0.1:7777          measure the way to it
-  sametick ping serve --listen 0.0.0.0        answer pings from other machines")]
+  sametick ping serve --listen 0.0.0.0        answer pings from other machines"
+)]
 pub struct Command {
     #[command(subcommand)]
     what: Option<What>,
@@ -131,7 +135,9 @@ pub fn run(command: Command) -> Result<ExitCode, CommandError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
         None => runtime.block_on(serve(&default_listen_args()))?,
-        Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => runtime.block_on(serve(&args))?,
+        Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
+            runtime.block_on(serve(&args))?
+        }
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
     Ok(ExitCode::SUCCESS)

@@ -115,7 +115,9 @@ pub enum ListenError {
 
 fn hint(error: &io::Error, scheme: &str) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => format!("; another program has it: choose another port with --{scheme} PORT"),
+        io::ErrorKind::AddrInUse => {
+            format!("; another program has it: choose another port with --{scheme} PORT")
+        }
         io::ErrorKind::PermissionDenied => format!("; choose a port above 1023 with --{scheme} PORT"),
         io::ErrorKind::AddrNotAvailable => "; this machine does not have that address: see --listen".into(),
         _ => String::new(),

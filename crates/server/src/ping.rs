@@ -66,7 +66,9 @@ impl App for PingServer {
     fn handle(&mut self, _: Time, links: &mut Links, event: Event<'_>) {
         match event {
             Event::Opened(_) => self.open += 1,
-            Event::Message(key, channel @ (Channel::State | Channel::Input), bytes) if bytes.len() <= MAX_ECHO => {
+            Event::Message(key, channel @ (Channel::State | Channel::Input), bytes)
+                if bytes.len() <= MAX_ECHO =>
+            {
                 // Unreliable: what does not fit now is lost, and the client counts it.
                 let _ = links.send(key, channel, bytes);
             }
@@ -232,7 +234,9 @@ impl PingClient {
     }
 
     fn on_message(&mut self, now: Time, key: Key, links: &mut Links, bytes: &[u8]) {
-        let Some(number) = bytes.first_chunk::<NUMBER_LEN>().map(|number| u32::from_le_bytes(*number)) else { return };
+        let Some(number) = bytes.first_chunk::<NUMBER_LEN>().map(|number| u32::from_le_bytes(*number)) else {
+            return;
+        };
         let Some(back) = self.back.get_mut(number as usize).filter(|back| !**back) else { return };
         *back = true;
         self.rtts_us.push(now.micros_since(self.sent[number as usize]));

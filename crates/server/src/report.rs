@@ -69,7 +69,10 @@ mod tests {
     fn percentiles_of_known_times() {
         let times: Vec<u64> = (1..=1_000).rev().collect();
         let percentiles = Percentiles::of(&times).unwrap();
-        assert_eq!(percentiles, Percentiles { min_us: 1, p50_us: 501, p90_us: 901, p99_us: 991, max_us: 1_000 });
+        assert_eq!(
+            percentiles,
+            Percentiles { min_us: 1, p50_us: 501, p90_us: 901, p99_us: 991, max_us: 1_000 }
+        );
         assert_eq!(Percentiles::of(&[]), None);
         assert_eq!(Percentiles::of(&[7]).unwrap().p99_us, 7);
     }

@@ -30,7 +30,9 @@ fn every_transport_is_measured() {
         let report: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(report["url"], **url);
         assert_eq!((&report["sent"], &report["received"]), (&10.into(), &10.into()), "{out}");
-        assert!(report["handshake_us"].as_u64().unwrap() > 0 && report["rtt"]["p50_us"].as_u64().unwrap() > 0);
+        assert!(
+            report["handshake_us"].as_u64().unwrap() > 0 && report["rtt"]["p50_us"].as_u64().unwrap() > 0
+        );
         assert!(report["bytes_sent"].as_u64().unwrap() > 320, "{out}");
         let (ok, out, _) = ping(url, &[], None);
         assert!(ok && out.contains("handshake") && out.contains("0 of 10 pings (0.0 %)"), "{out}");
@@ -134,8 +136,14 @@ fn what_goes_wrong_is_said_in_one_line_with_what_to_do() {
         (&["ping", "serve", "--data", "/proc/nowhere"], &["data folder /proc/nowhere", "--data"]),
         (&["ping", "serve", "--secret-file", "missing"], &["passphrase file missing cannot be read"]),
         (&["ping", "serve", "--listen", "192.0.2.1"], &["192.0.2.1:7777", "see --listen"]),
-        (&["ping", "serve", "--udp", "off", "--quic", "off", "--ws", "off", "--wt", "off"], &["nothing to listen on"]),
-        (&["ping", "serve", "--tls-cert", "missing", "--tls-key", "missing"], &["missing should be a PEM file"]),
+        (
+            &["ping", "serve", "--udp", "off", "--quic", "off", "--ws", "off", "--wt", "off"],
+            &["nothing to listen on"],
+        ),
+        (
+            &["ping", "serve", "--tls-cert", "missing", "--tls-key", "missing"],
+            &["missing should be a PEM file"],
+        ),
         (&["ping", "serve", "--tls-cert", "missing"], &["--tls-key"]),
         (&["ping", "serve", "--ws", "x"], &["a number up to 65535"]),
         (&["ping", "http://example.org"], &["should begin with udp://"]),

@@ -54,7 +54,8 @@ impl Server {
         let mut serve = command(&["ping", "serve"]);
         serve.args(ports).args(args).current_dir(folder.path());
         secret.map(|secret| serve.env("SAMETICK_SECRET", secret));
-        let mut child = serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut urls = Vec::new();
         loop {

@@ -1,0 +1,75 @@
+//! The long proofs: what the test command does in seconds, for as long as one likes. Results go to docs/benchmarks.md.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::arguments::Arguments;
+use crate::workspace::Workspace;
+use crate::{fuzz, shell};
+
+const HELP: &str = "\
+Run a proof for longer than the test command does. The result is worth writing down in docs/benchmarks.md.
+
+Usage: cargo xtask long PROOF [--amount N]
+
+Proofs:
+  pairs     conversations of two links on a terrible network     N seeds      (default 100000)
+  silence   first packets of strangers against live listeners    N packets    (default 1000000)
+  fuzz      every fuzz target                                    N seconds each (default 600)
+
+Examples:
+  cargo xtask long pairs
+  cargo xtask long silence --amount 10000000
+";
+
+struct Proof {
+    name: &'static str,
+    amount: u64,
+    run: fn(&Workspace, u64) -> Result<()>,
+}
+
+const PROOFS: &[Proof] = &[
+    Proof { name: "pairs", amount: 100_000, run: pairs },
+    Proof { name: "silence", amount: 1_000_000, run: silence },
+    Proof { name: "fuzz", amount: 600, run: fuzz_all },
+];
+
+pub fn command(words: &[String]) -> Result<()> {
+    let mut arguments = Arguments::new(words);
+    let name = arguments.word();
+    if arguments.help() || name.is_none() {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let amount: Option<u64> = arguments.value("--amount")?;
+    arguments.finish()?;
+    let proof = PROOFS.iter().find(|proof| Some(proof.name) == name.as_deref());
+    let proof = proof.with_context(|| format!("no such proof\n\n{HELP}"))?;
+    let amount = amount.unwrap_or(proof.amount);
+    let start = Instant::now();
+    (proof.run)(&Workspace::load()?, amount)?;
+    println!("\n{} {amount}: held, in {:.0} s", proof.name, start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn pairs(workspace: &Workspace, seeds: u64) -> Result<()> {
+    release_test(workspace, &["-p", "sametick-wire", "--test", "pair"], "SAMETICK_SEEDS", seeds)
+}
+
+fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
+    let test = ["-p", "sametick-transport", "--test", "it", "silence"];
+    release_test(workspace, &test, "SAMETICK_SILENCE_PACKETS", packets)
+}
+
+fn fuzz_all(_: &Workspace, seconds: u64) -> Result<()> {
+    fuzz::command(&["--seconds".to_owned(), seconds.to_string()])
+}
+
+/// Runs a test that takes its size from the environment, optimised.
+fn release_test(workspace: &Workspace, test: &[&str], variable: &str, amount: u64) -> Result<()> {
+    let mut cargo = shell::cargo(&workspace.root);
+    cargo.args(["test", "--release"]).args(test).args(["--", "--nocapture"]);
+    println!("{variable}={amount}");
+    shell::run(cargo.env(variable, amount.to_string()))
+}
