@@ -70,7 +70,7 @@ struct PingArgs {
     #[arg(long, value_name = "HZ", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rate: u32,
 
-    /// How many bytes each ping has
+    /// How many bytes each ping has, at most
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = size)]
     size: usize,
 
@@ -106,8 +106,8 @@ Examples:
 
 fn size(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(size) if (4..=MAX_NEWEST_MESSAGE).contains(&size) => Ok(size),
-        _ => Err(format!("a ping has 4 to {MAX_NEWEST_MESSAGE} bytes")),
+        Ok(size) if (8..=MAX_NEWEST_MESSAGE).contains(&size) => Ok(size),
+        _ => Err(format!("a ping has 8 to {MAX_NEWEST_MESSAGE} bytes")),
     }
 }
 

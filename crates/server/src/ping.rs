@@ -14,14 +14,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::{Ms, Percentiles};
 
-/// What travels: padded to the wanted size, and sent back as it came.
-#[derive(Serialize, Deserialize, Schema)]
+/// What travels, and is sent back as it came.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
 struct Ping {
     number: u32,
+    padding: Vec<u8>,
 }
 
-/// The length of a ping without padding.
-const NUMBER_LEN: usize = 4;
+impl Ping {
+    /// A ping of at most `size` bytes, and of nearly as many.
+    fn to_bytes(number: u32, size: usize) -> Vec<u8> {
+        let padding = vec![0; size.saturating_sub(HEAD_LEN)];
+        sametick_sim::to_canonical(&Ping { number, padding }).expect("numbers and bytes always serialise")
+    }
+}
+
+/// The longest number and the longest length of padding.
+const HEAD_LEN: usize = 5 + 2;
 
 /// The longest message the server sends back.
 const MAX_ECHO: usize = 1_000;
@@ -225,8 +234,7 @@ impl PingClient {
         if self.sent.len() == self.plan.count as usize {
             return self.finish(key, links);
         }
-        let mut message = (self.sent.len() as u32).to_le_bytes().to_vec();
-        message.resize(self.plan.size.max(NUMBER_LEN), 0);
+        let message = Ping::to_bytes(self.sent.len() as u32, self.plan.size);
         // A link that has ended says so itself.
         let _ = links.send(key, Channel::State, &message);
         self.sent.push(now);
@@ -234,12 +242,12 @@ impl PingClient {
     }
 
     fn on_message(&mut self, now: Time, key: Key, links: &mut Links, bytes: &[u8]) {
-        let Some(number) = bytes.first_chunk::<NUMBER_LEN>().map(|number| u32::from_le_bytes(*number)) else {
-            return;
-        };
-        let Some(back) = self.back.get_mut(number as usize).filter(|back| !**back) else { return };
+        // What is not a ping of ours does not count.
+        let Ok(Ping { number, .. }) = sametick_sim::from_canonical(bytes) else { return };
+        let number = number as usize;
+        let Some(back) = self.back.get_mut(number).filter(|back| !**back) else { return };
         *back = true;
-        self.rtts_us.push(now.micros_since(self.sent[number as usize]));
+        self.rtts_us.push(now.micros_since(self.sent[number]));
         if self.rtts_us.len() == self.plan.count as usize {
             self.finish(key, links);
         }
@@ -311,5 +319,28 @@ pub async fn ping(url: &Locator, key: &AccessKey, plan: Plan) -> Result<PingRepo
     match client.ended.take() {
         Some(ended) if !client.closing => Err(PingError::Ended { url: url.clone(), ended }),
         _ => Ok(client.report(url)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        assert_eq!(Ping::to_bytes(300, 10), [0xac, 2, 3, 0, 0, 0]);
+        assert_eq!(Ping::to_bytes(0, 0), [0, 0]);
+        let read: Ping = sametick_sim::from_canonical(&[0xac, 2, 3, 0, 0, 0]).unwrap();
+        assert_eq!(read, Ping { number: 300, padding: vec![0; 3] });
+    }
+
+    #[test]
+    fn a_ping_is_never_longer_than_asked_for() {
+        for size in [8, 32, 200, MAX_ECHO] {
+            for number in [0, 1_000_000] {
+                let len = Ping::to_bytes(number, size).len();
+                assert!(len <= size && len + 6 >= size, "{len} of {size}");
+            }
+        }
     }
 }
