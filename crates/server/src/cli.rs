@@ -11,7 +11,7 @@ use sametick_transport::keeper::Keeper;
 use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
 
-use crate::listen::{ListenArgs, ListenError, Listening};
+use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::ping::{PingError, PingServer, Plan, ping};
 use crate::secret::{Secret, SecretError};
 
@@ -111,6 +111,9 @@ fn size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How often certificates are looked at.
+const RENEW_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
+
 /// Why a command did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
@@ -179,7 +182,7 @@ async fn measure(args: &PingArgs) -> Result<(), CommandError> {
 }
 
 async fn serve(args: &ListenArgs) -> Result<(), CommandError> {
-    let Listening { mut hub, locators, keeper, secret } = args.open(Clock::start()).await?;
+    let Listening { mut hub, locators, keeper, secret, certificates } = args.open(Clock::start()).await?;
     let mut out = io::stdout();
     writeln!(out, "sametick {} answers pings. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
     for locator in &locators {
@@ -190,11 +193,9 @@ async fn serve(args: &ListenArgs) -> Result<(), CommandError> {
     writeln!(out, "  data: {}", args.data.display())?;
     out.flush()?;
     let mut app = PingServer::default();
-    let reload = reload_on_hangup(&secret, &keeper);
-    tokio::pin!(reload);
     tokio::select! {
         done = hub.run(&mut app) => done?,
-        () = &mut reload => {}
+        () = maintain(&secret, &keeper, &certificates) => {}
         stop = stop_signal() => stop?,
     }
     writeln!(out, "stopping")?;
@@ -203,21 +204,50 @@ async fn serve(args: &ListenArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Reads the passphrase again on each SIGHUP. Never ends.
-async fn reload_on_hangup(secret: &Secret, keeper: &Keeper) {
+/// Renews certificates in time, and reads everything again on SIGHUP. Never ends.
+async fn maintain(secret: &Secret, keeper: &Keeper, certificates: &Certificates) {
+    let mut hangups = Hangups::listen();
+    loop {
+        tokio::select! {
+            () = hangups.next() => reload_secret(secret, keeper),
+            () = tokio::time::sleep(RENEW_EVERY) => {}
+        }
+        certificates.renew();
+    }
+}
+
+fn reload_secret(secret: &Secret, keeper: &Keeper) {
+    match secret.key() {
+        Ok(key) => {
+            keeper.set_key(key);
+            tracing::info!("the passphrase has been read again");
+        }
+        Err(error) => tracing::error!(%error, "the old passphrase stays"),
+    }
+}
+
+/// SIGHUPs, where the system has them.
+struct Hangups {
     #[cfg(unix)]
-    if let Ok(mut hangups) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
-        while hangups.recv().await.is_some() {
-            match secret.key() {
-                Ok(key) => {
-                    keeper.set_key(key);
-                    tracing::info!("the passphrase has been read again");
-                }
-                Err(error) => tracing::error!(%error, "the old passphrase stays"),
-            }
+    signals: Option<tokio::signal::unix::Signal>,
+}
+
+impl Hangups {
+    fn listen() -> Hangups {
+        Hangups {
+            #[cfg(unix)]
+            signals: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
         }
     }
-    std::future::pending().await
+
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signals) = &mut self.signals {
+            signals.recv().await;
+            return;
+        }
+        std::future::pending().await
+    }
 }
 
 /// Ctrl-C, or a polite kill.

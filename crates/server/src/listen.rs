@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use sametick_transport::clock::Clock;
@@ -10,7 +10,7 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::Hub;
 use sametick_transport::keeper::Keeper;
-use sametick_transport::tls::{Certificate, CertificateError};
+use sametick_transport::tls::{CertHash, Certificate, CertificateError, Purpose};
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket::{self, Origins};
 use sametick_transport::{quic, webtransport};
@@ -56,7 +56,7 @@ pub struct ListenArgs {
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// Where used proofs and the self-signed certificate are kept
+    /// Where used proofs and self-signed certificates are kept
     #[arg(long, value_name = "DIR", default_value = "sametick-data")]
     pub data: PathBuf,
 }
@@ -134,6 +134,52 @@ pub struct Listening {
     pub keeper: Keeper,
     /// Where the passphrase comes from.
     pub secret: Secret,
+    /// What the listeners show, for renewing it.
+    pub certificates: Certificates,
+}
+
+/// What listeners show to prove who they are.
+#[derive(Clone, Debug)]
+pub enum Certificates {
+    /// One from an authority, for all.
+    Configured(Certificate),
+    /// Made here: one that lasts for our own clients, one that browsers take.
+    Kept {
+        /// For QUIC.
+        native: Certificate,
+        /// For WebTransport.
+        browsers: Certificate,
+    },
+}
+
+impl Certificates {
+    fn of(&self, scheme: Scheme) -> &Certificate {
+        match self {
+            Certificates::Configured(certificate) => certificate,
+            Certificates::Kept { native, .. } if scheme == Scheme::Quic => native,
+            Certificates::Kept { browsers, .. } => browsers,
+        }
+    }
+
+    /// What clients of a scheme must pin, if no authority vouches for it.
+    pub fn pin(&self, scheme: Scheme) -> Option<CertHash> {
+        let secure = matches!(scheme, Scheme::Quic | Scheme::Wss | Scheme::Wt);
+        let kept = matches!(self, Certificates::Kept { .. });
+        (secure && kept).then(|| self.of(scheme).hash())
+    }
+
+    /// Reads configured files again, makes old kept ones anew. What cannot be renewed stays as it is, and is logged.
+    pub fn renew(&self) {
+        for scheme in [Scheme::Quic, Scheme::Wt] {
+            match self.of(scheme).renew() {
+                Ok(true) => {
+                    tracing::info!(hash = %self.of(scheme).hash(), "a new certificate for {}", scheme.name())
+                }
+                Ok(false) => {}
+                Err(error) => tracing::error!(%error, "the old certificate stays"),
+            }
+        }
+    }
 }
 
 impl ListenArgs {
@@ -143,23 +189,23 @@ impl ListenArgs {
         std::fs::create_dir_all(&self.data).map_err(data)?;
         let secret = Secret::find(self.secret_file.as_deref());
         let keeper = Keeper::open(secret.key()?, None, &self.data.join("used-proofs")).map_err(data)?;
-        let certificate = self.certificate(&self.data)?;
-        let pinned = self.tls_cert.is_none().then(|| certificate.hash());
+        let certificates = self.certificates()?;
         let mut hub = Hub::new(clock, Some(keeper.clone()));
         let mut locators = Vec::new();
         for (scheme, port) in self.ports() {
             let addr = SocketAddr::new(self.listen, port);
             let bind = |error| ListenError::Bind { scheme: flag(scheme), addr, error };
-            let endpoint = self.endpoint(scheme, addr, &keeper, &certificate).await.map_err(bind)?;
+            let endpoint =
+                self.endpoint(scheme, addr, &keeper, certificates.of(scheme)).await.map_err(bind)?;
             let local = endpoint.local_addr().map_err(bind)?;
-            let cert = pinned.filter(|_| matches!(scheme, Scheme::Quic | Scheme::Wss | Scheme::Wt));
+            let cert = certificates.pin(scheme);
             locators.push(Locator { scheme, host: local.ip().to_string(), port: local.port(), cert });
             hub.add(endpoint);
         }
         if locators.is_empty() {
             return Err(ListenError::Nothing);
         }
-        Ok(Listening { hub, locators, keeper, secret })
+        Ok(Listening { hub, locators, keeper, secret, certificates })
     }
 
     fn ports(&self) -> impl Iterator<Item = (Scheme, u16)> {
@@ -171,11 +217,13 @@ impl ListenArgs {
         })
     }
 
-    fn certificate(&self, folder: &Path) -> Result<Certificate, CertificateError> {
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(chain), Some(key)) => Certificate::load(chain, key),
-            _ => Certificate::kept_in(folder, &["localhost".into(), self.listen.to_string()]),
+    fn certificates(&self) -> Result<Certificates, CertificateError> {
+        if let (Some(chain), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            return Ok(Certificates::Configured(Certificate::load(chain, key)?));
         }
+        let names = ["localhost".to_owned(), self.listen.to_string()];
+        let keep = |purpose| Certificate::kept_in(&self.data, purpose, &names);
+        Ok(Certificates::Kept { native: keep(Purpose::Native)?, browsers: keep(Purpose::Browsers)? })
     }
 
     async fn endpoint(

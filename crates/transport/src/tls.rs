@@ -5,21 +5,49 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::{CertificateError as TlsCertificateError, DigitallySignedStruct, SignatureScheme};
 use sametick_wire::SchemaHash;
 use time::{Duration, OffsetDateTime};
 
-/// How long a certificate made here is good for. Browsers pin only what lives for at most 14 days.
-const SELF_SIGNED_DAYS: i64 = 13;
+/// Whom a certificate that is made here is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Our own clients, who pin its hash for as long as they like: it stays the same for years.
+    Native,
+    /// Browsers, who pin only what lives for at most 14 days: it is made anew every week, also while running.
+    Browsers,
+}
 
-/// A kept certificate that is older than this is replaced at the next start.
-const RENEW_AFTER: std::time::Duration = std::time::Duration::from_secs(6 * 86_400);
+impl Purpose {
+    const fn life_days(self) -> u32 {
+        match self {
+            Purpose::Native => 20 * 365,
+            Purpose::Browsers => 13,
+        }
+    }
+
+    /// Half of its life, so that a hash that was handed out lately is still good.
+    const fn renew_after(self) -> std::time::Duration {
+        std::time::Duration::from_secs(self.life_days() as u64 * 86_400 / 2)
+    }
+
+    const fn file_name(self) -> &'static str {
+        match self {
+            Purpose::Native => "native",
+            Purpose::Browsers => "browsers",
+        }
+    }
+}
 
 /// SHA-256 of a certificate, as browsers use it in `serverCertificateHashes`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -68,10 +96,19 @@ pub enum Trust {
     Public,
 }
 
-/// A certificate chain and its key.
+/// A certificate chain and its key. Clones are one: renewing it renews it for every listener.
+#[derive(Clone, Debug)]
 pub struct Certificate {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
+    current: Arc<RwLock<Arc<CertifiedKey>>>,
+    origin: Origin,
+}
+
+/// Where a certificate comes from, and so how it is renewed.
+#[derive(Clone, Debug)]
+enum Origin {
+    Configured { chain: PathBuf, key: PathBuf },
+    Kept { folder: PathBuf, purpose: Purpose, names: Vec<String> },
+    Made,
 }
 
 /// Why there is no certificate.
@@ -104,52 +141,59 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// Makes one for these names, signed by itself.
-    pub fn self_signed(names: &[String]) -> Result<Certificate, CertificateError> {
-        let mut params = rcgen::CertificateParams::new(names)?;
-        let now = OffsetDateTime::now_utc();
-        // Begins early, for clocks that are behind.
-        params.not_before = now - Duration::hours(1);
-        params.not_after = params.not_before + Duration::days(SELF_SIGNED_DAYS);
-        let key = rcgen::KeyPair::generate()?;
-        let cert = params.self_signed(&key)?;
-        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
-        Ok(Certificate { chain: vec![cert.der().clone()], key })
+    /// Makes one for these names, signed by itself and kept nowhere.
+    pub fn self_signed(names: &[String], purpose: Purpose) -> Result<Certificate, CertificateError> {
+        let (chain, key) = make(names, purpose)?;
+        Certificate::new(chain, &key, Origin::Made)
     }
 
     /// Reads a configured one.
-    pub fn load(chain_path: &Path, key_path: &Path) -> Result<Certificate, CertificateError> {
-        let pem = |path: &Path, what| {
-            let path = path.to_owned();
-            move |error| CertificateError::Pem { path, what, error }
-        };
-        let chain = CertificateDer::pem_file_iter(chain_path).and_then(Iterator::collect);
-        let chain: Vec<_> = chain.map_err(pem(chain_path, "a certificate chain"))?;
-        if chain.is_empty() {
-            return Err(pem(chain_path, "a certificate chain")(rustls::pki_types::pem::Error::NoItemsFound));
-        }
-        let key = PrivateKeyDer::from_pem_file(key_path).map_err(pem(key_path, "a private key"))?;
-        let certificate = Certificate { chain, key };
-        certificate.server_config(&[])?;
-        Ok(certificate)
+    pub fn load(chain: &Path, key: &Path) -> Result<Certificate, CertificateError> {
+        let (certs, secret) = read(chain, key)?;
+        Certificate::new(certs, &secret, Origin::Configured { chain: chain.to_owned(), key: key.to_owned() })
     }
 
-    /// The one kept in a folder, so that its hash stays the same over restarts; made anew while it is still good.
-    pub fn kept_in(folder: &Path, names: &[String]) -> Result<Certificate, CertificateError> {
-        let (chain_path, key_path) = (folder.join("cert.pem"), folder.join("key.pem"));
-        let age = fs::metadata(&chain_path).and_then(|data| data.modified()).map(|at| at.elapsed());
-        if matches!(age, Ok(Ok(age)) if age < RENEW_AFTER) && key_path.exists() {
-            return Certificate::load(&chain_path, &key_path);
-        }
-        let new = Certificate::self_signed(names)?;
-        write_pem(&key_path, "PRIVATE KEY", new.key.secret_der())?;
-        write_pem(&chain_path, "CERTIFICATE", &new.chain[0])?;
-        Ok(new)
+    /// The one kept in a folder, so that its hash stays the same over restarts; made if there is none.
+    pub fn kept_in(
+        folder: &Path,
+        purpose: Purpose,
+        names: &[String],
+    ) -> Result<Certificate, CertificateError> {
+        let origin = Origin::Kept { folder: folder.to_owned(), purpose, names: names.to_vec() };
+        let (chain, key) = keep(folder, purpose, names)?;
+        Certificate::new(chain, &key, origin)
+    }
+
+    fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: &PrivateKeyDer<'static>,
+        origin: Origin,
+    ) -> Result<Certificate, CertificateError> {
+        let certified = CertifiedKey::from_der(chain, key.clone_key(), &default_provider())?;
+        Ok(Certificate { current: Arc::new(RwLock::new(Arc::new(certified))), origin })
+    }
+
+    fn current(&self) -> Arc<CertifiedKey> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What clients pin.
     pub fn hash(&self) -> CertHash {
-        CertHash::of(&self.chain[0])
+        CertHash::of(&self.current().cert[0])
+    }
+
+    /// Reads a configured one again, makes a kept one anew if it is old. Connections that begin from now on get it;
+    /// others keep what they have. Returns whether it is another one.
+    pub fn renew(&self) -> Result<bool, CertificateError> {
+        let (chain, key) = match &self.origin {
+            Origin::Configured { chain, key } => read(chain, key)?,
+            Origin::Kept { folder, purpose, names } => keep(folder, *purpose, names)?,
+            Origin::Made => return Ok(false),
+        };
+        let before = self.hash();
+        let certified = CertifiedKey::from_der(chain, key, &default_provider())?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(certified);
+        Ok(self.hash() != before)
     }
 
     /// A server with this certificate.
@@ -157,21 +201,75 @@ impl Certificate {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
-            .with_single_cert(self.chain.clone(), self.key.clone_key())?;
+            .with_cert_resolver(Arc::new(self.clone()));
         config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
         Ok(config)
     }
 }
 
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current())
+    }
+}
+
+type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn make(names: &[String], purpose: Purpose) -> Result<ChainAndKey, CertificateError> {
+    let mut params = rcgen::CertificateParams::new(names)?;
+    // Begins early, for clocks that are behind.
+    params.not_before = OffsetDateTime::now_utc() - Duration::hours(1);
+    params.not_after = params.not_before + Duration::days(i64::from(purpose.life_days()));
+    let key = rcgen::KeyPair::generate()?;
+    let cert = params.self_signed(&key)?;
+    Ok((vec![cert.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into()))
+}
+
+fn read(chain_path: &Path, key_path: &Path) -> Result<ChainAndKey, CertificateError> {
+    let pem = |path: &Path, what| {
+        let path = path.to_owned();
+        move |error| CertificateError::Pem { path, what, error }
+    };
+    let chain = CertificateDer::pem_file_iter(chain_path).and_then(Iterator::collect);
+    let chain: Vec<_> = chain.map_err(pem(chain_path, "a certificate chain"))?;
+    if chain.is_empty() {
+        return Err(pem(chain_path, "a certificate chain")(rustls::pki_types::pem::Error::NoItemsFound));
+    }
+    let key = PrivateKeyDer::from_pem_file(key_path).map_err(pem(key_path, "a private key"))?;
+    Ok((chain, key))
+}
+
+/// Reads the kept one if it is young, makes and writes another if not.
+fn keep(folder: &Path, purpose: Purpose, names: &[String]) -> Result<ChainAndKey, CertificateError> {
+    let (chain_path, key_path) = kept_files(folder, purpose);
+    let age = fs::metadata(&chain_path).and_then(|data| data.modified()).map(|at| at.elapsed());
+    if matches!(age, Ok(Ok(age)) if age < purpose.renew_after()) && key_path.exists() {
+        return read(&chain_path, &key_path);
+    }
+    let (chain, key) = make(names, purpose)?;
+    write_pem(&key_path, "PRIVATE KEY", key.secret_der())?;
+    write_pem(&chain_path, "CERTIFICATE", &chain[0])?;
+    Ok((chain, key))
+}
+
+/// Where a kept certificate and its key lie.
+pub fn kept_files(folder: &Path, purpose: Purpose) -> (PathBuf, PathBuf) {
+    let name = purpose.file_name();
+    (folder.join(format!("{name}.cert.pem")), folder.join(format!("{name}.key.pem")))
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
 fn write_pem(path: &Path, label: &str, der: &[u8]) -> Result<(), CertificateError> {
     let file = |error| CertificateError::File { path: path.to_owned(), error };
-    let text = pem::encode(&pem::Pem::new(label, der));
+    let new = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut open = options.open(path).map_err(file)?;
-    io::Write::write_all(&mut open, text.as_bytes()).map_err(file)
+    let mut open = options.open(&new).map_err(file)?;
+    io::Write::write_all(&mut open, pem::encode(&pem::Pem::new(label, der)).as_bytes()).map_err(file)?;
+    open.sync_all().map_err(file)?;
+    fs::rename(&new, path).map_err(file)
 }
 
 /// A client that believes whom `trust` says.
@@ -236,5 +334,61 @@ impl ServerCertVerifier for Pinned {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::random;
+
+    fn folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sametick-tls-{:016x}", u64::from_le_bytes(random())));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// Makes a kept certificate look as old as this.
+    fn age(folder: &Path, purpose: Purpose, days: u64) {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        let file = fs::File::options().append(true).open(kept_files(folder, purpose).0).unwrap();
+        file.set_modified(then).unwrap();
+    }
+
+    #[test]
+    fn a_kept_certificate_is_made_anew_at_half_its_life_also_while_in_use() {
+        let folder = folder();
+        let names = ["localhost".to_owned()];
+        let keep = |purpose| Certificate::kept_in(&folder, purpose, &names).unwrap();
+        let (native, browsers) = (keep(Purpose::Native), keep(Purpose::Browsers));
+        assert_ne!(native.hash(), browsers.hash());
+        assert_eq!(keep(Purpose::Browsers).hash(), browsers.hash(), "the same over a restart");
+        for purpose in [Purpose::Native, Purpose::Browsers] {
+            age(&folder, purpose, 7);
+        }
+        assert!(!native.renew().unwrap(), "good for years");
+        let listener = browsers.clone();
+        assert!(browsers.renew().unwrap());
+        assert_eq!(listener.hash(), browsers.hash(), "every listener has the new one");
+        assert_eq!(keep(Purpose::Browsers).hash(), browsers.hash());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_configured_certificate_is_read_again() {
+        let folder = folder();
+        let keep = |purpose| Certificate::kept_in(&folder, purpose, &["localhost".to_owned()]).unwrap();
+        let (first, second) = (keep(Purpose::Native), keep(Purpose::Browsers));
+        let (chain, key) = kept_files(&folder, Purpose::Native);
+        let configured = Certificate::load(&chain, &key).unwrap();
+        assert_eq!(configured.hash(), first.hash());
+        let (new_chain, new_key) = kept_files(&folder, Purpose::Browsers);
+        fs::copy(&new_chain, &chain).unwrap();
+        assert!(configured.renew().is_err(), "the key does not fit");
+        assert_eq!(configured.hash(), first.hash(), "the old one stays");
+        fs::copy(&new_key, &key).unwrap();
+        assert!(configured.renew().unwrap());
+        assert_eq!(configured.hash(), second.hash());
+        fs::remove_dir_all(folder).unwrap();
     }
 }

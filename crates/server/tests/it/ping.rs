@@ -116,7 +116,8 @@ fn a_configured_certificate_is_used() {
     let cert = other.url("quic").split_once('?').unwrap().1.to_owned();
     drop(other);
     let pem = |name: &str| folder.path().join("sametick-data").join(name).to_str().unwrap().to_owned();
-    let args = ["--tls-cert", &pem("cert.pem"), "--tls-key", &pem("key.pem"), "--data", "other"];
+    let args =
+        ["--tls-cert", &pem("native.cert.pem"), "--tls-key", &pem("native.key.pem"), "--data", "other"];
     let server = Server::start(&folder, &args, None);
     for scheme in ["quic", "wss", "wt"] {
         let url = server.url(scheme);

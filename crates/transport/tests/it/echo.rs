@@ -10,7 +10,7 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
 use sametick_transport::keeper::Keeper;
-use sametick_transport::tls::Certificate;
+use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket::{self, Origins};
 use sametick_transport::{quic, webtransport};
@@ -87,13 +87,20 @@ impl Server {
         let (ready, started) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             block_on(async {
-                let certificate = Certificate::self_signed(&["localhost".into(), "127.0.0.1".into()]).unwrap();
+                let certificate =
+                    Certificate::self_signed(&["localhost".into(), "127.0.0.1".into()], Purpose::Browsers)
+                        .unwrap();
                 let origins = Origins { allowed: vec!["https://friend.example".into()] };
                 let endpoints: Vec<(Scheme, Box<dyn Endpoint>)> = vec![
                     (Scheme::Udp, Box::new(UdpEndpoint::listen(at[0], keeper.clone()).unwrap())),
                     (Scheme::Quic, Box::new(quic::listen(at[1], keeper.clone(), &certificate).unwrap())),
                     (Scheme::Ws, Box::new(websocket::listen(at[2], None, origins.clone()).await.unwrap())),
-                    (Scheme::Wss, Box::new(websocket::listen(at[3], Some(&certificate), origins.clone()).await.unwrap())),
+                    (
+                        Scheme::Wss,
+                        Box::new(
+                            websocket::listen(at[3], Some(&certificate), origins.clone()).await.unwrap(),
+                        ),
+                    ),
                     (Scheme::Wt, Box::new(webtransport::listen(at[4], &certificate, origins).unwrap())),
                 ];
                 let mut hub = Hub::new(Clock::start(), Some(keeper));
