@@ -145,7 +145,10 @@ mod system {
 
     impl SendState {
         pub fn new() -> SendState {
-            SendState { headers: MultiHeaders::preallocate(BATCH, None), addresses: Vec::with_capacity(BATCH) }
+            SendState {
+                headers: MultiHeaders::preallocate(BATCH, None),
+                addresses: Vec::with_capacity(BATCH),
+            }
         }
 
         pub fn send(

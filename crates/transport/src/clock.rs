@@ -24,7 +24,8 @@ impl Clock {
     /// The moment on the machine's own clock.
     pub fn instant(&self, time: Time) -> Instant {
         // A day is as good as never, and cannot overflow.
-        self.start + Duration::from_micros(time.as_micros()).min(self.start.elapsed() + Duration::from_secs(86_400))
+        self.start
+            + Duration::from_micros(time.as_micros()).min(self.start.elapsed() + Duration::from_secs(86_400))
     }
 }
 

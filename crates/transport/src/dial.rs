@@ -125,7 +125,11 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), BadLocator> {
 impl Locator {
     /// `host:port`, as in a URL.
     pub fn authority(&self) -> String {
-        if self.host.contains(':') { format!("[{}]:{}", self.host, self.port) } else { format!("{}:{}", self.host, self.port) }
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
     }
 
     fn trust(&self) -> Trust {
@@ -140,7 +144,8 @@ impl Locator {
     /// Calls the server with this first message.
     pub async fn dial(&self, now: Time, key: &AccessKey, hello: &Hello) -> io::Result<Box<dyn Endpoint>> {
         let stamp = Stamp { unix_s: unix_seconds(), nonce: random() };
-        let first = hello.to_bytes(key, stamp).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let first =
+            hello.to_bytes(key, stamp).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let to = self.resolve().await?;
         Ok(match self.scheme {
             Scheme::Udp => Box::new(UdpEndpoint::connect(to, &Psk::new(key), &first, now)?),

@@ -100,7 +100,12 @@ pub trait Endpoint {
 
     /// Hands over what has arrived. `Ready` means that something was handed over and more may be waiting; `Pending`
     /// that the task will be woken.
-    fn poll(&mut self, cx: &mut Context<'_>, now: Time, sink: &mut dyn FnMut(Arrival<'_>)) -> Poll<io::Result<()>>;
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Time,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Poll<io::Result<()>>;
 
     /// When to poll at the latest, also if nothing arrives.
     fn wake_at(&self) -> Option<Time> {

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, ConnectionId, ConnectionIdGenerator, UdpPoller};
+use quinn_proto::InvalidCid;
 use sametick_wire::access::CONNECTION_ID_LEN;
 
 use crate::clock::random;
@@ -37,6 +38,9 @@ const ISSUED_RANDOM: usize = 6;
 /// An address that has proven itself and then says nothing is forgotten after this: longer than a connection lives
 /// without a packet, and than its last words take.
 const FORGET_AFTER: Duration = Duration::from_secs(30);
+
+/// How long a client may go on with the id of its first packet: it gives up by then.
+const REPEAT_FOR: Duration = Duration::from_secs(5);
 
 /// How often the table is looked through for those.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -67,6 +71,11 @@ impl ConnectionIdGenerator for Issuer {
         ConnectionId::new(&[&random[..], &self.mac(&random)].concat())
     }
 
+    /// quinn asks this only about ids it does not know, before it answers them with a reset. Nobody gets one.
+    fn validate(&self, _: &ConnectionId) -> Result<(), InvalidCid> {
+        Err(InvalidCid)
+    }
+
     fn cid_len(&self) -> usize {
         ISSUED_LEN
     }
@@ -81,6 +90,7 @@ struct Known {
     /// The connection id of its first packet, which it repeats until it has one of ours; a replay after that is a
     /// stranger's.
     first: Option<[u8; CONNECTION_ID_LEN]>,
+    since: Instant,
     heard_at: Instant,
 }
 
@@ -105,7 +115,12 @@ impl fmt::Debug for Filter {
 }
 
 impl Filter {
-    pub fn new(socket: Arc<dyn AsyncUdpSocket>, keeper: Keeper, issuer: Issuer, reporter: Reporter) -> Filter {
+    pub fn new(
+        socket: Arc<dyn AsyncUdpSocket>,
+        keeper: Keeper,
+        issuer: Issuer,
+        reporter: Reporter,
+    ) -> Filter {
         let table = Table { known: HashMap::new(), looked_at: Instant::now() };
         Filter { socket, keeper, issuer, table: Mutex::new(table), reporter }
     }
@@ -127,6 +142,9 @@ impl Filter {
             if ours {
                 known.first = None;
             }
+            if now.duration_since(known.since) > REPEAT_FOR {
+                known.first = None;
+            }
             if ours || head.long && known.first.is_some_and(|first| first == head.id) {
                 known.heard_at = now;
                 return true;
@@ -140,7 +158,7 @@ impl Filter {
             return false;
         }
         // The same address with a new proof is a client that started again.
-        table.known.insert(from, Known { first: Some(first), heard_at: now });
+        table.known.insert(from, Known { first: Some(first), since: now, heard_at: now });
         true
     }
 

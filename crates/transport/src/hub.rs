@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 
 use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
 use sametick_wire::netem::Profile;
-use sametick_wire::{Channel, Closed, Input, Link, LinkStats, Malformed, Output, SendError, Time};
+use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, SendError, Time};
 
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
@@ -50,7 +50,9 @@ impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Ended::Link(Closed::Here) => f.write_str("closed from this side"),
-            Ended::Link(Closed::There(reason)) if reason.text.is_empty() => f.write_str("closed from the other side"),
+            Ended::Link(Closed::There(reason)) if reason.text.is_empty() => {
+                f.write_str("closed from the other side")
+            }
             Ended::Link(Closed::There(reason)) => write!(f, "closed from the other side: {}", reason.text),
             Ended::Link(Closed::TimedOut) => f.write_str("nothing heard for 10 s"),
             Ended::Link(Closed::Violation(error)) => write!(f, "the other side broke the protocol: {error}"),
@@ -178,8 +180,22 @@ impl Links {
 /// What an endpoint said that cannot be dealt with while it speaks.
 enum Later {
     Hello(Key, SocketAddr, Vec<u8>),
-    Answer(Key, Vec<u8>),
+    Opened(Key),
+    Refused(Key, Ended),
     Gone(Key, Gone),
+}
+
+/// Takes the answer to a call. The link opens at once, since its first bytes may come right behind; the application
+/// is told before it hears of them.
+fn on_answer(links: &mut Links, key: Key, carrier: Carrier, bytes: &[u8]) -> Later {
+    match Answer::from_bytes(bytes) {
+        Ok(Answer::Welcome) => {
+            links.open(key, Link::new(links.now, carrier));
+            Later::Opened(key)
+        }
+        Ok(Answer::Refused(refusal)) => Later::Refused(key, Ended::Refused(refusal)),
+        Err(error) => Later::Refused(key, Ended::BadAnswer(error)),
+    }
 }
 
 /// Endpoints and their links.
@@ -249,9 +265,9 @@ impl Hub {
                 self.finish().await;
                 return Ok(());
             }
-            if let Some(at) = self.wake_at(app) {
-                sleep.as_mut().reset(self.clock.instant(at).into());
-            }
+            // Also when there is nothing to wait for: a timer that has gone off would go off again at once.
+            let at = self.wake_at(app).unwrap_or(NEVER);
+            sleep.as_mut().reset(self.clock.instant(at).into());
             poll_fn(|cx| match self.poll_endpoints(cx) {
                 Poll::Pending => sleep.as_mut().poll(cx).map(Ok),
                 ready => ready,
@@ -265,7 +281,10 @@ impl Hub {
     /// Waits until the last words of ended links are out, within reason.
     async fn finish(&mut self) {
         let finished = poll_fn(|cx| {
-            let pending = self.endpoints.iter_mut().filter_map(|endpoint| endpoint.poll_finished(cx).is_pending().then_some(()));
+            let pending = self
+                .endpoints
+                .iter_mut()
+                .filter_map(|endpoint| endpoint.poll_finished(cx).is_pending().then_some(()));
             if pending.count() > 0 { Poll::Pending } else { Poll::Ready(()) }
         });
         let _ = tokio::time::timeout(LAST_WORDS, finished).await;
@@ -276,17 +295,20 @@ impl Hub {
         self.links.now
     }
 
-    /// Takes what has arrived. Ready if anything has.
+    /// Takes what has arrived. Ready if there is anything to settle.
     fn poll_endpoints(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let now = self.clock.now();
         self.links.now = now;
-        let Hub { endpoints, links, later, trouble, .. } = self;
+        let Hub { endpoints, links, later, trouble, calls, .. } = self;
         let mut ready = Poll::Pending;
         for (index, endpoint) in endpoints.iter_mut().enumerate() {
             let key = |link| Key { endpoint: index, link };
+            let carrier = endpoint.carrier();
             let polled = endpoint.poll(cx, now, &mut |arrival| match (arrival, &mut *trouble) {
                 (Arrival::Datagram { link, bytes }, None) => links.handle(key(link), Input::Datagram(bytes)),
-                (Arrival::Stream { link, lane, bytes }, None) => links.handle(key(link), Input::Stream(lane, bytes)),
+                (Arrival::Stream { link, lane, bytes }, None) => {
+                    links.handle(key(link), Input::Stream(lane, bytes))
+                }
                 (Arrival::Datagram { link, bytes }, Some(trouble)) => {
                     trouble.incoming(now, key(link), Way::Datagram, bytes);
                 }
@@ -296,7 +318,10 @@ impl Hub {
                 (Arrival::Hello { link, from, bytes }, _) => {
                     later.push(Later::Hello(key(link), from, bytes.to_vec()));
                 }
-                (Arrival::Answer { link, bytes }, _) => later.push(Later::Answer(key(link), bytes.to_vec())),
+                (Arrival::Answer { link, bytes }, _) => {
+                    calls.remove(&key(link));
+                    later.push(on_answer(links, key(link), carrier, bytes));
+                }
                 (Arrival::Gone { link, why }, _) => later.push(Later::Gone(key(link), why)),
             });
             if let Poll::Ready(result) = polled {
@@ -306,14 +331,17 @@ impl Hub {
                 ready = Poll::Ready(Ok(()));
             }
         }
-        ready
+        // An endpoint that has nothing more may still have said something.
+        if later.is_empty() && links.dirty.is_empty() { ready } else { Poll::Ready(Ok(())) }
     }
 
     /// Wakes what is due.
     fn on_time(&mut self, now: Time, app: &mut impl App) {
-        while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now) {
+        while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
             self.timers.pop();
-            let Some(entry) = self.links.entries.get_mut(&key).filter(|entry| entry.timer_at == Some(at)) else {
+            let Some(entry) = self.links.entries.get_mut(&key).filter(|entry| entry.timer_at == Some(at))
+            else {
                 continue;
             };
             entry.timer_at = None;
@@ -344,7 +372,9 @@ impl Hub {
     /// Sends what the bad network has held back.
     fn poll_outgoing(&mut self, now: Time) {
         let mut buf = std::mem::take(&mut self.buf);
-        while let Some((key, way)) = self.trouble.as_mut().and_then(|trouble| trouble.poll_outgoing(now, &mut buf)) {
+        while let Some((key, way)) =
+            self.trouble.as_mut().and_then(|trouble| trouble.poll_outgoing(now, &mut buf))
+        {
             self.send(key, way, &buf);
         }
         self.buf = buf;
@@ -355,7 +385,11 @@ impl Hub {
         for later in std::mem::take(&mut self.later) {
             match later {
                 Later::Hello(key, from, bytes) => self.on_hello(now, key, from, &bytes, app),
-                Later::Answer(key, bytes) => self.on_answer(now, key, &bytes, app),
+                Later::Opened(key) => app.handle(now, &mut self.links, Event::Opened(key)),
+                Later::Refused(key, ended) => {
+                    self.endpoints[key.endpoint].drop_link(key.link);
+                    app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
+                }
                 Later::Gone(key, why) => self.on_gone(now, key, why, app),
             }
         }
@@ -383,21 +417,6 @@ impl Hub {
             self.links.open(key, Link::new(now, endpoint.carrier()));
             app.handle(now, &mut self.links, Event::Opened(key));
         }
-    }
-
-    fn on_answer(&mut self, now: Time, key: Key, bytes: &[u8], app: &mut impl App) {
-        self.calls.remove(&key);
-        let ended = match Answer::from_bytes(bytes) {
-            Ok(Answer::Welcome) => {
-                let carrier = self.endpoints[key.endpoint].carrier();
-                self.links.open(key, Link::new(now, carrier));
-                return app.handle(now, &mut self.links, Event::Opened(key));
-            }
-            Ok(Answer::Refused(refusal)) => Ended::Refused(refusal),
-            Err(error) => Ended::BadAnswer(error),
-        };
-        self.endpoints[key.endpoint].drop_link(key.link);
-        app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
     }
 
     fn on_gone(&mut self, now: Time, key: Key, why: Gone, app: &mut impl App) {

@@ -149,7 +149,8 @@ mod tests {
     use sametick_wire::hello::{Hello, Identity, Intent, Stamp};
 
     fn first_message() -> Vec<u8> {
-        let identity = Identity { build: BuildId::from_bytes([0; 16]), schema: SchemaHash::from_bytes([0; 32]) };
+        let identity =
+            Identity { build: BuildId::from_bytes([0; 16]), schema: SchemaHash::from_bytes([0; 32]) };
         let hello = Hello { identity, intent: Intent::Ping, name: String::new(), ticket: None };
         hello.to_bytes(&AccessKey::open(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
     }

@@ -24,6 +24,7 @@ pub mod hub;
 pub mod keeper;
 pub mod memory;
 pub mod noise;
+mod places;
 pub mod quic;
 mod sessions;
 pub mod tasks;

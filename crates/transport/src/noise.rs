@@ -19,6 +19,9 @@ const PROLOGUE: &[u8] = b"sametick udp";
 const NOISE_LEN: usize = 32 + 16;
 const FIRST_TAG_LEN: usize = 8;
 
+/// What a first packet begins with.
+pub type FirstTag = [u8; FIRST_TAG_LEN];
+
 /// The bytes of the packet number that travel in the clear.
 const NUMBER_LEN: usize = 2;
 
@@ -63,7 +66,15 @@ impl Psk {
         Psk { psk, tag_key: blake3::derive_key("sametick 1 udp first packet", &psk) }
     }
 
-    fn first_tag(&self, rest: &[u8]) -> [u8; FIRST_TAG_LEN] {
+    /// Whether a packet may be a first one, at the cost of one hash; the tag is different for each.
+    pub fn check_first(&self, packet: &[u8]) -> Result<FirstTag, Stranger> {
+        let (tag, rest) = packet.split_first_chunk::<FIRST_TAG_LEN>().ok_or(Stranger)?;
+        let is_first =
+            (NOISE_LEN..=MAX_HELLO + NOISE_LEN).contains(&rest.len()) && self.first_tag(rest) == *tag;
+        if is_first { Ok(*tag) } else { Err(Stranger) }
+    }
+
+    fn first_tag(&self, rest: &[u8]) -> FirstTag {
         *blake3::keyed_hash(&self.tag_key, rest).as_bytes().first_chunk().expect("a hash is longer")
     }
 }
@@ -114,12 +125,9 @@ pub struct Called {
 }
 
 impl Called {
-    /// Takes a first packet. Strangers cost one hash.
+    /// Takes a packet that has passed [`Psk::check_first`].
     pub fn new(psk: &Psk, packet: &[u8]) -> Result<(Called, Vec<u8>), Stranger> {
-        let (tag, rest) = packet.split_first_chunk::<FIRST_TAG_LEN>().ok_or(Stranger)?;
-        if !(NOISE_LEN..=MAX_HELLO + NOISE_LEN).contains(&rest.len()) || psk.first_tag(rest) != *tag {
-            return Err(Stranger);
-        }
+        let rest = packet.get(FIRST_TAG_LEN..).ok_or(Stranger)?;
         let mut state = builder(&psk.psk)?.build_responder()?;
         let mut hello = vec![0; rest.len()];
         let len = state.read_message(rest, &mut hello)?;
@@ -151,7 +159,8 @@ impl Seal {
     /// Appends a sealed datagram to `out`. A link gives each number to one datagram only, which is what the cipher
     /// rests on; the same datagram may come twice or out of order, if a pretended bad network stands in between.
     pub fn seal(&mut self, datagram: &[u8], out: &mut Vec<u8>) {
-        let (number, rest) = datagram.split_first_chunk::<NUMBER_LEN>().expect("a link's datagram has a number");
+        let (number, rest) =
+            datagram.split_first_chunk::<NUMBER_LEN>().expect("a link's datagram has a number");
         let full = widen(u16::from_le_bytes(*number), self.next_out);
         out.extend_from_slice(number);
         let start = out.len();
@@ -185,7 +194,9 @@ mod tests {
 
     fn pair(client: &AccessKey, server: &AccessKey) -> Option<(Seal, Seal)> {
         let mut calling = Calling::new(&Psk::new(client), b"hello").unwrap();
-        let (called, hello) = Called::new(&Psk::new(server), calling.first()).ok()?;
+        let server = Psk::new(server);
+        server.check_first(calling.first()).ok()?;
+        let (called, hello) = Called::new(&server, calling.first()).ok()?;
         assert_eq!(hello, b"hello");
         let (packet, server) = called.answer(b"welcome").unwrap();
         assert_eq!(calling.on_answer(&packet), Ok(b"welcome".to_vec()));
@@ -205,10 +216,10 @@ mod tests {
         for bit in 0..calling.first().len() * 8 {
             let mut packet = calling.first().to_vec();
             packet[bit / 8] ^= 1 << (bit % 8);
-            assert!(Called::new(&psk, &packet).is_err());
+            assert_eq!(psk.check_first(&packet), Err(Stranger));
         }
         for len in 0..calling.first().len() {
-            assert!(Called::new(&psk, &calling.first()[..len]).is_err());
+            assert_eq!(psk.check_first(&calling.first()[..len]), Err(Stranger));
         }
     }
 

@@ -15,6 +15,7 @@ use crate::clock::{random, unix_seconds};
 use crate::endpoint::CALL;
 use crate::filter::{Filter, Issuer};
 use crate::keeper::Keeper;
+use crate::places::Places;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
 use crate::tls::{Certificate, Trust, client_config};
@@ -75,11 +76,17 @@ pub fn listen(
 }
 
 async fn accept(endpoint: quinn::Endpoint, reporter: Reporter) {
+    let places = Places::new();
     while let Some(incoming) = endpoint.accept().await {
+        let Some(place) = places.take(incoming.remote_address().ip()) else {
+            reporter.ignore();
+            incoming.ignore();
+            continue;
+        };
         let reporter = reporter.clone();
         tokio::spawn(async move {
             match incoming.await {
-                Ok(connection) => serve(connection, reporter).await,
+                Ok(connection) => serve(connection, place, reporter).await,
                 Err(_) => reporter.ignore(),
             }
         });

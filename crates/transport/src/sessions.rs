@@ -16,7 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use crate::endpoint::{Gone, LinkId};
-use crate::tasks::{Command, Event, Inbox, Meter, Reporter, Running, connection};
+use crate::places::Place;
+use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, connection, cost};
 
 /// How many lanes a link has: one for each reliable channel.
 pub(crate) const LANES: usize = 4;
@@ -26,9 +27,6 @@ pub(crate) const HELLO_DEADLINE: Duration = Duration::from_secs(3);
 
 /// A server must have answered by then.
 pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-
-/// How long the last bytes of a link that has been dropped may take.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How much of a lane is read at once.
 const READ_LEN: usize = 8_192;
@@ -50,9 +48,10 @@ type Lane<S> = (<S as Session>::Writer, <S as Session>::Reader);
 type Lanes<S> = [Lane<S>; LANES];
 
 /// Runs the server's side of a connection until it ends.
-pub(crate) async fn serve<S: Session>(session: S, reporter: Reporter) {
+pub(crate) async fn serve<S: Session>(session: S, mut place: Place, reporter: Reporter) {
     match tokio::time::timeout(HELLO_DEADLINE, accept_lanes(&session)).await {
         Ok(Ok((lanes, hello))) => {
+            place.opened();
             let (outbox, inbox) = connection();
             let (link, from) = (reporter.new_link(), session.remote());
             if reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await {
@@ -94,8 +93,10 @@ async fn answered<S: Session>(
     let Some(Command::Answer { bytes, open }) = inbox.next().await else { return Gone::Closed };
     inbox.written(bytes.len());
     let writer = &mut lanes[0].0;
-    if let Err(error) = write_blob(writer, &bytes).await {
-        return failed(&error);
+    match tokio::time::timeout(LAST_WORDS, write_blob(writer, &bytes)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return failed(&error),
+        Err(_) => return Gone::Limit("the answer was not taken"),
     }
     if open {
         return run(session, link, lanes, inbox, reporter).await;
@@ -164,32 +165,49 @@ async fn run<S: Session>(
         readers.push(Running::spawn(read_lane(link, LaneId(lane), reader, reporter.clone())));
         writers.push(LaneWriter::start(writer, inbox.meter()));
     }
+    let Err(why) = pass_on(session, link, &writers, &mut inbox, reporter).await else {
+        let _ = tokio::time::timeout(LAST_WORDS, part(writers, &mut readers)).await;
+        return Gone::Closed;
+    };
+    // What the lanes brought before the end comes before it.
+    session.shut();
+    let ends = futures_util::future::join_all(readers.iter_mut().map(Running::ended));
+    let _ = tokio::time::timeout(LAST_WORDS, ends).await;
+    why
+}
+
+/// Hands datagrams over and out, and lanes' bytes to their writers, until the link is dropped.
+async fn pass_on<S: Session>(
+    session: &S,
+    link: LinkId,
+    writers: &[LaneWriter],
+    inbox: &mut Inbox,
+    reporter: &Reporter,
+) -> Result<(), Gone> {
     loop {
         tokio::select! {
-            datagram = session.receive() => match datagram {
-                Ok(bytes) if bytes.len() > MAX_QUIC_DATAGRAM => return Gone::Limit("a datagram is too long"),
-                Ok(bytes) => {
-                    if !reporter.report(Event::Datagram { link, bytes }).await {
-                        return Gone::Closed;
-                    }
+            datagram = session.receive() => {
+                let bytes = datagram.map_err(|error| failed(&error))?;
+                if bytes.len() > MAX_QUIC_DATAGRAM {
+                    return Err(Gone::Limit("a datagram is too long"));
                 }
-                Err(error) => return failed(&error),
-            },
+                if !reporter.report(Event::Datagram { link, bytes }).await {
+                    return Err(Gone::Closed);
+                }
+            }
             command = inbox.next() => match command {
                 Some(Command::Datagram(bytes)) => {
                     inbox.written(bytes.len());
                     session.send(bytes);
                 }
                 Some(Command::Stream(lane, bytes)) => {
-                    if let Some(writer) = writers.get(usize::from(lane.0)) {
-                        writer.push(bytes);
+                    let writer = writers.get(usize::from(lane.0));
+                    if !writer.is_some_and(|writer| writer.push(bytes)) {
+                        return Err(Gone::Failed("the other side stopped a lane".into()));
                     }
                 }
                 Some(Command::Answer { .. }) => {}
-                None => {
-                    let _ = tokio::time::timeout(LAST_WORDS, part(writers, &mut readers)).await;
-                    return Gone::Closed;
-                }
+                None => return Ok(()),
             },
         }
     }
@@ -226,16 +244,16 @@ impl LaneWriter {
                 if writer.write_all(&piece).await.is_err() {
                     return;
                 }
-                meter.written(piece.len());
+                meter.written(cost(piece.len()));
             }
             let _ = writer.shutdown().await;
         });
         LaneWriter { pieces, task }
     }
 
-    fn push(&self, piece: Vec<u8>) {
-        // A lane that has failed takes the connection with it.
-        let _ = self.pieces.send(piece);
+    /// False if the lane has failed.
+    fn push(&self, piece: Vec<u8>) -> bool {
+        self.pieces.send(piece).is_ok()
     }
 
     async fn finish(self) {
@@ -261,7 +279,9 @@ async fn write_blob(writer: &mut (impl AsyncWrite + Unpin), blob: &[u8]) -> io::
 fn failed(error: &io::Error) -> Gone {
     match error.kind() {
         io::ErrorKind::TimedOut => Gone::NoAnswer,
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => Gone::Closed,
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => {
+            Gone::Closed
+        }
         _ => Gone::Failed(error.to_string()),
     }
 }

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use sametick_wire::{Carrier, LaneId, Time};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId};
 
@@ -20,6 +21,12 @@ const MAX_AT_ONCE: usize = 256;
 
 /// How much may wait to be written to one connection; whoever reads more slowly than that is dropped.
 pub const MAX_UNWRITTEN: usize = 256 << 10;
+
+/// What each piece counts for besides its bytes: about what it costs to keep one.
+const PIECE_COST: usize = 64;
+
+/// How long the last bytes of a link that has been dropped may take.
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What a connection's task tells the endpoint.
 pub(crate) enum Event {
@@ -38,41 +45,53 @@ pub(crate) enum Command {
     Stream(LaneId, Vec<u8>),
 }
 
-/// The way to a connection's task. Dropping it ends the connection after what has been sent.
-#[derive(Clone)]
+/// The way to a connection's task. Dropping it ends the connection after what has been sent, if that does not take
+/// longer than [`LAST_WORDS`].
 pub(crate) struct Outbox {
     commands: mpsc::UnboundedSender<Command>,
     unwritten: Arc<AtomicUsize>,
+    _alive: oneshot::Sender<()>,
 }
 
 /// The task's end of it.
 pub(crate) struct Inbox {
     commands: mpsc::UnboundedReceiver<Command>,
     unwritten: Arc<AtomicUsize>,
+    alive: Option<oneshot::Receiver<()>>,
 }
 
 pub(crate) fn connection() -> (Outbox, Inbox) {
     let (sender, receiver) = mpsc::unbounded_channel();
+    let (_alive, alive) = oneshot::channel();
     let unwritten = Arc::new(AtomicUsize::new(0));
-    (Outbox { commands: sender, unwritten: unwritten.clone() }, Inbox { commands: receiver, unwritten })
+    let outbox = Outbox { commands: sender, unwritten: unwritten.clone(), _alive };
+    (outbox, Inbox { commands: receiver, unwritten, alive: Some(alive) })
+}
+
+/// What the waiting of so many bytes counts for: a peer must not make us keep many tiny pieces either.
+pub(crate) fn cost(len: usize) -> usize {
+    len + PIECE_COST
 }
 
 impl Outbox {
-    fn send(&self, command: Command) -> Result<(), Gone> {
-        let len = command.len();
-        if self.unwritten.fetch_add(len, Ordering::Relaxed) + len > MAX_UNWRITTEN {
-            return Err(Gone::Limit("too much waits to be written"));
+    /// False if too much waits already.
+    fn send(&self, command: Command) -> bool {
+        let cost = cost(command.len());
+        if self.unwritten.fetch_add(cost, Ordering::Relaxed) + cost > MAX_UNWRITTEN {
+            return false;
         }
         // A task that has ended says so itself.
         let _ = self.commands.send(command);
-        Ok(())
+        true
     }
 }
 
 impl Command {
     pub fn len(&self) -> usize {
         match self {
-            Command::Answer { bytes, .. } | Command::Datagram(bytes) | Command::Stream(_, bytes) => bytes.len(),
+            Command::Answer { bytes, .. } | Command::Datagram(bytes) | Command::Stream(_, bytes) => {
+                bytes.len()
+            }
         }
     }
 }
@@ -88,9 +107,21 @@ impl Inbox {
         self.commands.try_recv().ok()
     }
 
-    /// Notes that bytes have been written.
+    /// Notes that a piece of this length has been written.
     pub fn written(&self, len: usize) {
-        self.meter().written(len);
+        self.meter().written(cost(len));
+    }
+
+    /// Comes when the link was dropped and its last words have had their time: a peer that does not read must not
+    /// keep its connection for that.
+    pub fn end(&mut self) -> impl Future<Output = ()> + use<> {
+        let alive = self.alive.take();
+        async {
+            if let Some(alive) = alive {
+                let _ = alive.await;
+            }
+            tokio::time::sleep(LAST_WORDS).await;
+        }
     }
 
     /// For whoever does the writing.
@@ -103,8 +134,9 @@ impl Inbox {
 pub(crate) struct Meter(Arc<AtomicUsize>);
 
 impl Meter {
-    pub fn written(&self, len: usize) {
-        self.0.fetch_sub(len, Ordering::Relaxed);
+    /// Notes what has been written, by its [`cost`].
+    pub fn written(&self, cost: usize) {
+        self.0.fetch_sub(cost, Ordering::Relaxed);
     }
 }
 
@@ -164,13 +196,22 @@ impl<T> TaskEndpoint<T> {
         kept: T,
     ) -> TaskEndpoint<T> {
         let links = ours.into_iter().collect();
-        TaskEndpoint { carrier, local_addr, events: events.0, reporter, links, ending: HashSet::new(), too_slow: vec![], _kept: kept }
+        TaskEndpoint {
+            carrier,
+            local_addr,
+            events: events.0,
+            reporter,
+            links,
+            ending: HashSet::new(),
+            too_slow: vec![],
+            _kept: kept,
+        }
     }
 
     fn send(&mut self, link: LinkId, command: Command) {
         let Some(outbox) = self.links.get(&link) else { return };
-        if outbox.send(command).is_err() {
-            self.links.remove(&link);
+        if !outbox.send(command) {
+            self.drop_link(link);
             self.too_slow.push(link);
         }
     }
@@ -202,7 +243,12 @@ impl<T> Endpoint for TaskEndpoint<T> {
         Ok(self.local_addr)
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, _: Time, sink: &mut dyn FnMut(Arrival<'_>)) -> Poll<io::Result<()>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: Time,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Poll<io::Result<()>> {
         for link in std::mem::take(&mut self.too_slow) {
             sink(Arrival::Gone { link, why: Gone::Limit("too much waits to be written") });
         }

@@ -62,7 +62,10 @@ pub(crate) struct Trouble<K: Copy> {
 
 impl<K: Copy> Trouble<K> {
     pub fn new(profile: Profile, seed: u64) -> Trouble<K> {
-        Trouble { incoming: Direction::new(profile, seed), outgoing: Direction::new(profile, seed.wrapping_add(2)) }
+        Trouble {
+            incoming: Direction::new(profile, seed),
+            outgoing: Direction::new(profile, seed.wrapping_add(2)),
+        }
     }
 
     pub fn incoming(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {

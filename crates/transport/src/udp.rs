@@ -1,7 +1,7 @@
 //! Raw UDP: the fewest bytes and system calls a packet. Encrypted and authenticated by [`crate::noise`]; whoever
 //! does not know the passphrase gets no byte of answer.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::task::{Context, Poll};
@@ -12,7 +12,7 @@ use tokio::net::UdpSocket;
 use crate::batch::{Outgoing, Received};
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
 use crate::keeper::Keeper;
-use crate::noise::{Called, Calling, Psk, Seal, Stranger};
+use crate::noise::{Called, Calling, FirstTag, Psk, Seal, Stranger};
 
 /// The kernel's buffers: a tenth of a second of a full 100 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -35,6 +35,13 @@ const GIVE_UP_AT_MS: u64 = 5_000;
 /// The last answers that opened no link, sent again for a repeated first packet.
 const KEPT_REFUSALS: usize = 64;
 
+/// First packets that are remembered by their tag, so that a replay costs one hash, and nothing of what its address
+/// may send. Forgetting one is harmless: the door remembers for as long as it must.
+const MAX_SEEN: usize = 32_768;
+
+/// Receive errors in a row after which the socket is given up. Most are about a packet, not about the socket.
+const MAX_ERRORS: u32 = 100;
+
 /// An open link. `repeat` is there until the client has shown that our answer arrived.
 struct Peer {
     link: LinkId,
@@ -42,10 +49,17 @@ struct Peer {
     repeat: Option<Repeat>,
 }
 
-/// A first packet, and the answer it gets however often it comes from its address.
+/// A first packet, and the answer it gets when it comes again from its address, for as long as a client would try.
 struct Repeat {
     first: Vec<u8>,
     answer: Vec<u8>,
+    until: Time,
+}
+
+impl Repeat {
+    fn is_of(&self, now: Time, packet: &[u8]) -> bool {
+        now < self.until && self.first == packet
+    }
 }
 
 /// A first packet that nobody has answered yet.
@@ -53,6 +67,7 @@ struct Caller {
     from: SocketAddr,
     called: Called,
     first: Vec<u8>,
+    since: Time,
 }
 
 /// Our own first packet, on its way.
@@ -79,6 +94,50 @@ struct Guard {
     keeper: Keeper,
     psk: Psk,
     generation: u64,
+    seen: Seen,
+}
+
+impl Guard {
+    fn new(keeper: Keeper) -> Guard {
+        Guard { psk: Psk::new(&keeper.key()), generation: keeper.generation(), keeper, seen: Seen::default() }
+    }
+
+    /// Whether this is a first packet that has not been taken before.
+    fn check(&mut self, packet: &[u8]) -> Result<FirstTag, Stranger> {
+        let generation = self.keeper.generation();
+        if self.generation != generation {
+            self.generation = generation;
+            self.psk = Psk::new(&self.keeper.key());
+        }
+        let tag = self.psk.check_first(packet)?;
+        if self.seen.contains(tag) { Err(Stranger) } else { Ok(tag) }
+    }
+
+    /// Takes it.
+    fn take(&mut self, tag: FirstTag, packet: &[u8]) -> Result<(Called, Vec<u8>), Stranger> {
+        self.seen.note(tag);
+        Called::new(&self.psk, packet)
+    }
+}
+
+/// The tags of first packets, old ones and new ones.
+#[derive(Default)]
+struct Seen {
+    new: HashSet<FirstTag>,
+    old: HashSet<FirstTag>,
+}
+
+impl Seen {
+    fn contains(&self, tag: FirstTag) -> bool {
+        self.new.contains(&tag) || self.old.contains(&tag)
+    }
+
+    fn note(&mut self, tag: FirstTag) {
+        if self.new.len() >= MAX_SEEN / 2 {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(tag);
+    }
 }
 
 /// A socket with many links, or one link to a server.
@@ -95,6 +154,7 @@ pub struct UdpEndpoint {
     call: Option<Call>,
     next_link: u64,
     plain: Vec<u8>,
+    errors: u32,
     stats: EndpointStats,
 }
 
@@ -102,16 +162,17 @@ impl UdpEndpoint {
     /// Listens; first packets are checked against the keeper's passphrase.
     pub fn listen(addr: SocketAddr, keeper: Keeper) -> io::Result<UdpEndpoint> {
         let mut endpoint = UdpEndpoint::new(bind(addr)?);
-        let (psk, generation) = (Psk::new(&keeper.key()), keeper.generation());
-        endpoint.guard = Some(Guard { keeper, psk, generation });
+        endpoint.guard = Some(Guard::new(keeper));
         Ok(endpoint)
     }
 
     /// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
     pub fn connect(to: SocketAddr, psk: &Psk, hello: &[u8], now: Time) -> io::Result<UdpEndpoint> {
-        let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let any: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let mut endpoint = UdpEndpoint::new(bind(SocketAddr::new(any, 0))?);
-        let calling = Calling::new(psk, hello).map_err(|Stranger| io::Error::other("the first packet is too long"))?;
+        let calling =
+            Calling::new(psk, hello).map_err(|Stranger| io::Error::other("the first packet is too long"))?;
         endpoint.outgoing.push(to, |out| out.extend_from_slice(calling.first()));
         endpoint.flush();
         endpoint.call = Some(Call { to, calling, since: now, tries: 0 });
@@ -132,6 +193,7 @@ impl UdpEndpoint {
             call: None,
             next_link: 0,
             plain: Vec::new(),
+            errors: 0,
             stats: EndpointStats::default(),
         }
     }
@@ -142,7 +204,7 @@ impl UdpEndpoint {
                 peer.repeat = None;
                 return sink(Arrival::Datagram { link: peer.link, bytes: &self.plain });
             }
-            if let Some(repeat) = peer.repeat.as_ref().filter(|repeat| repeat.first == packet) {
+            if let Some(repeat) = peer.repeat.as_ref().filter(|repeat| repeat.is_of(now, packet)) {
                 return self.outgoing.push(from, |out| out.extend_from_slice(&repeat.answer));
             }
         }
@@ -185,23 +247,20 @@ impl UdpEndpoint {
         packet: &[u8],
         sink: &mut dyn FnMut(Arrival<'_>),
     ) -> Result<(), Stranger> {
-        let refused = |(to, repeat): &&(SocketAddr, Repeat)| *to == from && repeat.first == packet;
+        let refused = |(to, repeat): &&(SocketAddr, Repeat)| *to == from && repeat.is_of(now, packet);
         if let Some((to, repeat)) = self.refusals.iter().find(refused) {
             self.outgoing.push(*to, |out| out.extend_from_slice(&repeat.answer));
             return Ok(());
         }
-        let guard = self.guard.as_mut().ok_or(Stranger)?;
-        if guard.generation != guard.keeper.generation() {
-            guard.generation = guard.keeper.generation();
-            guard.psk = Psk::new(&guard.keeper.key());
-        }
-        let (called, hello) = Called::new(&guard.psk, packet)?;
+        let tag = self.guard.as_mut().ok_or(Stranger)?.check(packet)?;
         if self.peers.len() >= MAX_LINKS || !self.take_token(now, from.ip()) {
+            // The client tries again.
             return Err(Stranger);
         }
+        let (called, hello) = self.guard.as_mut().ok_or(Stranger)?.take(tag, packet)?;
         let link = LinkId(self.next_link);
         self.next_link += 1;
-        self.callers.insert(link, Caller { from, called, first: packet.to_vec() });
+        self.callers.insert(link, Caller { from, called, first: packet.to_vec(), since: now });
         sink(Arrival::Hello { link, from, bytes: &hello });
         Ok(())
     }
@@ -243,7 +302,12 @@ impl Endpoint for UdpEndpoint {
         self.socket.local_addr()
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>, now: Time, sink: &mut dyn FnMut(Arrival<'_>)) -> Poll<io::Result<()>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        now: Time,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Poll<io::Result<()>> {
         self.on_time(now, sink);
         // Lent out, so that packets can be read from it while the rest changes.
         let Some(mut received) = self.received.take() else { return Poll::Pending };
@@ -256,12 +320,13 @@ impl Endpoint for UdpEndpoint {
             match received.receive(&self.socket) {
                 Ok(()) => break Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An earlier packet of ours bounced; nothing is wrong with the socket.
-                Err(error) if is_bounce(&error) => {}
+                // An earlier packet of ours bounced, or theirs was too long: nothing is wrong with the socket.
+                Err(_) if self.errors < MAX_ERRORS => self.errors += 1,
                 Err(error) => break Poll::Ready(Err(error)),
             }
         };
         if let Poll::Ready(Ok(())) = result {
+            self.errors = 0;
             received.iter().for_each(|(from, packet)| self.on_packet(now, from, packet, sink));
         }
         self.received = Some(received);
@@ -274,10 +339,10 @@ impl Endpoint for UdpEndpoint {
     }
 
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {
-        let Some(Caller { from, called, first }) = self.callers.remove(&link) else { return };
+        let Some(Caller { from, called, first, since }) = self.callers.remove(&link) else { return };
         let Ok((answer, seal)) = called.answer(bytes) else { return };
         self.outgoing.push(from, |out| out.extend_from_slice(&answer));
-        let repeat = Repeat { first, answer };
+        let repeat = Repeat { first, answer, until: since.plus_micros(GIVE_UP_AT_MS * 1_000) };
         if open {
             self.addresses.insert(link, from);
             let old = self.peers.insert(from, Peer { link, seal, repeat: Some(repeat) });
@@ -326,8 +391,4 @@ fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&addr.into())?;
     UdpSocket::from_std(socket.into())
-}
-
-fn is_bounce(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset)
 }

@@ -20,8 +20,12 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config, client_async_with_config};
 
 use crate::endpoint::{CALL, Gone, LinkId};
+use crate::places::{Place, Places};
 use crate::sessions::{ANSWER_DEADLINE, HELLO_DEADLINE};
-use crate::tasks::{Command, Event, Inbox, MAX_UNWRITTEN, Reporter, Running, TaskEndpoint, connection, reports};
+use crate::tasks::{
+    Command, Event, Inbox, LAST_WORDS, MAX_UNWRITTEN, Reporter, Running, TaskEndpoint, connection, cost,
+    reports,
+};
 use crate::tls::{Certificate, CertificateError, Trust, client_config};
 
 /// TLS and the request's headers must be here by then.
@@ -33,19 +37,13 @@ const IDLE: Duration = Duration::from_secs(30);
 /// The longest message taken. A link's are at most half of that.
 pub const MAX_MESSAGE: usize = 16 << 10;
 
-/// Messages taken a second, and how many may come at once after a pause: a stall that ends is forgiven. More are not
+/// Messages that a server takes a second, control frames included, and how many may come at once after a pause: a stall that ends is forgiven. More are not
 /// lost: they wait in the sender's own connection.
 const MESSAGES_PER_SECOND: f64 = 120.0;
 const MESSAGE_BURST: f64 = 600.0;
 
 /// Reading in large pieces costs more than it saves for small messages.
 const READ_BUFFER: usize = 4 << 10;
-
-/// How long the last bytes of a link that has been dropped may take.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// Connections at once, those that have not said hello included.
-const MAX_CONNECTIONS: usize = 10_000;
 
 /// Which pages may open a connection. Programs other than browsers send no origin and are not asked.
 #[derive(Clone, Debug, Default)]
@@ -100,30 +98,26 @@ struct Acceptor {
 
 impl Acceptor {
     async fn run(self, listener: TcpListener) {
-        let places = Arc::new(tokio::sync::Semaphore::new(MAX_CONNECTIONS));
+        let places = Places::new();
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
             match listener.accept().await {
-                Ok((stream, from)) => {
-                    let acceptor = self.clone();
-                    tokio::spawn(async move {
-                        acceptor.serve(stream, from).await;
-                        drop(place);
-                    });
-                }
+                Ok((stream, from)) => match places.take(from.ip()) {
+                    Some(place) => drop(tokio::spawn(self.clone().serve(stream, from, place))),
+                    None => self.reporter.ignore(),
+                },
                 // Out of file descriptors, most likely: wait until some are back.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             }
         }
     }
 
-    async fn serve(self, stream: TcpStream, from: SocketAddr) {
+    async fn serve(self, stream: TcpStream, from: SocketAddr, place: Place) {
         // Inputs are small and must not wait for each other.
         let _ = stream.set_nodelay(true);
         let opened = match self.tls.clone() {
-            None => self.open_and_run(stream, from).await,
+            None => self.open_and_run(stream, from, place).await,
             Some(tls) => match tokio::time::timeout(HEADERS_DEADLINE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.open_and_run(stream, from).await,
+                Ok(Ok(stream)) => self.open_and_run(stream, from, place).await,
                 _ => None,
             },
         };
@@ -132,12 +126,18 @@ impl Acceptor {
         }
     }
 
-    async fn open_and_run<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S, from: SocketAddr) -> Option<()> {
+    async fn open_and_run<S: Io>(&self, stream: S, from: SocketAddr, mut place: Place) -> Option<()> {
         let origins = self.origins.clone();
         let check = move |request: &Request, response: Response| check_origin(&origins, request, response);
         let opening = accept_hdr_async_with_config(stream, check, Some(config()));
         let socket = tokio::time::timeout(HEADERS_DEADLINE, opening).await.ok()?.ok()?;
-        accept(socket, from, &self.reporter).await
+        let (writer, mut reader) = socket.split();
+        let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
+        if hello.len() > MAX_HELLO {
+            return None;
+        }
+        place.opened();
+        accept(writer, reader, from, hello, &self.reporter).await
     }
 }
 
@@ -152,27 +152,25 @@ fn check_origin(origins: &Origins, request: &Request, response: Response) -> Res
     Err(refusal)
 }
 
-/// Runs a connection that has been opened: first message, answer, link.
-async fn accept<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    socket: WebSocketStream<S>,
+/// Runs a connection that has said hello: answer, link.
+async fn accept<S: Io>(
+    mut writer: Writer<S>,
+    reader: Reader<S>,
     from: SocketAddr,
+    hello: Vec<u8>,
     reporter: &Reporter,
 ) -> Option<()> {
-    let (mut writer, mut reader) = socket.split();
-    let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
-    if hello.len() > MAX_HELLO {
-        return None;
-    }
     let (outbox, mut inbox) = connection();
     let link = reporter.new_link();
     reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await.then_some(())?;
     let why = match inbox.next().await {
         Some(Command::Answer { bytes, open }) => {
             inbox.written(bytes.len());
-            match writer.send(Message::binary(bytes)).await {
-                Ok(()) if open => run(link, writer, reader, inbox, reporter).await,
-                Ok(()) => finish(writer).await,
-                Err(error) => failed(&error),
+            match tokio::time::timeout(LAST_WORDS, writer.send(Message::binary(bytes))).await {
+                Ok(Ok(())) if open => run(link, writer, reader, inbox, reporter, Some(Pace::new())).await,
+                Ok(Ok(())) => finish(writer).await,
+                Ok(Err(error)) => failed(&error),
+                Err(_) => Gone::Limit("the answer was not taken"),
             }
         }
         _ => finish(writer).await,
@@ -202,17 +200,9 @@ pub fn connect(
     let (reporter, events) = reports();
     let report = reporter.clone();
     tokio::spawn(async move {
-        let why = match tokio::time::timeout(ANSWER_DEADLINE, TcpStream::connect(to)).await {
-            Ok(Ok(stream)) => {
-                let _ = stream.set_nodelay(true);
-                match tls {
-                    None => call(stream, &url, hello, inbox, &report).await,
-                    Some((tls, name)) => match tls.connect(name, stream).await {
-                        Ok(stream) => call(stream, &url, hello, inbox, &report).await,
-                        Err(error) => Gone::Failed(error.to_string()),
-                    },
-                }
-            }
+        let why = match tokio::time::timeout(ANSWER_DEADLINE, reach(to, tls)).await {
+            Ok(Ok(Reached::Plain(stream))) => call(stream, &url, hello, inbox, &report).await,
+            Ok(Ok(Reached::Tls(stream))) => call(*stream, &url, hello, inbox, &report).await,
             Ok(Err(error)) => Gone::Failed(error.to_string()),
             Err(_) => Gone::NoAnswer,
         };
@@ -222,13 +212,24 @@ pub fn connect(
     Ok(TaskEndpoint::new(Carrier::Stream, any, (reporter, events), Some((CALL, outbox)), ()))
 }
 
-async fn call<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    stream: S,
-    url: &str,
-    hello: Vec<u8>,
-    inbox: Inbox,
-    reporter: &Reporter,
-) -> Gone {
+enum Reached {
+    Plain(TcpStream),
+    Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+}
+
+async fn reach(
+    to: SocketAddr,
+    tls: Option<(tokio_rustls::TlsConnector, ServerName<'static>)>,
+) -> io::Result<Reached> {
+    let stream = TcpStream::connect(to).await?;
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => Ok(Reached::Plain(stream)),
+        Some((tls, name)) => Ok(Reached::Tls(Box::new(tls.connect(name, stream).await?))),
+    }
+}
+
+async fn call<S: Io>(stream: S, url: &str, hello: Vec<u8>, inbox: Inbox, reporter: &Reporter) -> Gone {
     let called = tokio::time::timeout(ANSWER_DEADLINE, async {
         let (socket, _) = client_async_with_config(url, stream, Some(config())).await?;
         let (mut writer, mut reader) = socket.split();
@@ -239,7 +240,7 @@ async fn call<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     match called.await {
         Ok(Ok((writer, reader, answer))) if answer.len() <= MAX_ANSWER => {
             match reporter.report(Event::Answer { link: CALL, bytes: answer }).await {
-                true => run(CALL, writer, reader, inbox, reporter).await,
+                true => run(CALL, writer, reader, inbox, reporter, None).await,
                 false => Gone::Closed,
             }
         }
@@ -250,48 +251,65 @@ async fn call<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     }
 }
 
+/// What a connection runs over: TCP, or TLS on top of it.
+trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
+
 type Writer<S> = SplitSink<WebSocketStream<S>, Message>;
 type Reader<S> = SplitStream<WebSocketStream<S>>;
 
-/// The next binary message; pings and pongs are the library's business.
-async fn next_binary<S: AsyncRead + AsyncWrite + Unpin>(reader: &mut Reader<S>) -> Result<Vec<u8>, WsError> {
+/// The next message; the bytes if it is a binary one. Pings and pongs are the library's business.
+async fn next<S: Io>(reader: &mut Reader<S>) -> Result<Option<Vec<u8>>, WsError> {
+    match reader.next().await.ok_or(WsError::ConnectionClosed)?? {
+        Message::Binary(bytes) => Ok(Some(bytes.into())),
+        Message::Close(_) => Err(WsError::ConnectionClosed),
+        Message::Text(_) => Err(WsError::AttackAttempt),
+        _ => Ok(None),
+    }
+}
+
+async fn next_binary<S: Io>(reader: &mut Reader<S>) -> Result<Vec<u8>, WsError> {
     loop {
-        match reader.next().await.ok_or(WsError::ConnectionClosed)?? {
-            Message::Binary(bytes) => return Ok(bytes.into()),
-            Message::Close(_) => return Err(WsError::ConnectionClosed),
-            Message::Text(_) => return Err(WsError::AttackAttempt),
-            _ => {}
+        if let Some(bytes) = next(reader).await? {
+            return Ok(bytes);
         }
     }
 }
 
 /// Moves messages until either side ends.
-async fn run<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+async fn run<S: Io>(
     link: LinkId,
     writer: Writer<S>,
     reader: Reader<S>,
-    inbox: Inbox,
+    mut inbox: Inbox,
     reporter: &Reporter,
+    pace: Option<Pace>,
 ) -> Gone {
-    let reading = Running::spawn(read(link, reader, reporter.clone()));
-    let why = write(writer, inbox).await;
+    let reading = Running::spawn(read(link, reader, reporter.clone(), pace));
+    let end = inbox.end();
+    let why = tokio::select! {
+        why = write(writer, inbox) => why,
+        () = end => Gone::Limit("the last words were not taken"),
+    };
     drop(reading);
     why
 }
 
-/// Hands over what arrives, no faster than the limit; says when the connection has ended.
-async fn read<S: AsyncRead + AsyncWrite + Unpin>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
-    let mut pace = Pace { tokens: MESSAGE_BURST, filled_at: Instant::now() };
+/// Hands over what arrives, no faster than the pace; says when the connection has ended.
+async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter, mut pace: Option<Pace>) {
     let why = loop {
-        let bytes = match tokio::time::timeout(IDLE, next_binary(&mut reader)).await {
-            Ok(Ok(bytes)) => bytes,
+        match tokio::time::timeout(IDLE, next(&mut reader)).await {
+            Ok(Ok(Some(bytes))) => {
+                if !reporter.report(Event::Stream { link, lane: LaneId(0), bytes }).await {
+                    return;
+                }
+            }
+            Ok(Ok(None)) => {}
             Ok(Err(error)) => break failed(&error),
             Err(_) => break Gone::Limit("nothing came for too long"),
-        };
-        if !reporter.report(Event::Stream { link, lane: LaneId(0), bytes }).await {
-            return;
         }
-        if let Some(wait) = pace.take(Instant::now()) {
+        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now())) {
             tokio::time::sleep(wait).await;
         }
     };
@@ -299,13 +317,13 @@ async fn read<S: AsyncRead + AsyncWrite + Unpin>(link: LinkId, mut reader: Reade
 }
 
 /// Writes what the link wants; several messages share a flush.
-async fn write<S: AsyncRead + AsyncWrite + Unpin>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
+async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
     loop {
         let Some(command) = inbox.next().await else { return finish(writer).await };
         let mut written = 0;
         let mut next = Some(command);
         while let Some(command) = next {
-            written += command.len();
+            written += cost(command.len());
             if let Command::Stream(_, bytes) = command
                 && let Err(error) = writer.feed(Message::binary(bytes)).await
             {
@@ -316,11 +334,11 @@ async fn write<S: AsyncRead + AsyncWrite + Unpin>(mut writer: Writer<S>, mut inb
         if let Err(error) = writer.flush().await {
             return failed(&error);
         }
-        inbox.written(written);
+        inbox.meter().written(written);
     }
 }
 
-async fn finish<S: AsyncRead + AsyncWrite + Unpin>(mut writer: Writer<S>) -> Gone {
+async fn finish<S: Io>(mut writer: Writer<S>) -> Gone {
     let _ = tokio::time::timeout(LAST_WORDS, writer.close()).await;
     Gone::Closed
 }
@@ -332,6 +350,10 @@ struct Pace {
 }
 
 impl Pace {
+    fn new() -> Pace {
+        Pace { tokens: MESSAGE_BURST, filled_at: Instant::now() }
+    }
+
     /// Takes one. Returns how long to wait before the next.
     fn take(&mut self, now: Instant) -> Option<Duration> {
         let earned = now.duration_since(self.filled_at).as_secs_f64() * MESSAGES_PER_SECOND;
@@ -345,6 +367,7 @@ fn failed(error: &WsError) -> Gone {
     match error {
         WsError::ConnectionClosed | WsError::AlreadyClosed | WsError::Protocol(_) => Gone::Closed,
         WsError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => Gone::Closed,
+        WsError::AttackAttempt => Gone::Limit("only binary messages are taken"),
         WsError::Capacity(_) => Gone::Limit("a message is too long"),
         error => Gone::Failed(error.to_string()),
     }

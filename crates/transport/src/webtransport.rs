@@ -14,6 +14,7 @@ use wtransport::error::{ConnectionError, StreamOpeningError};
 use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 
 use crate::endpoint::CALL;
+use crate::places::Places;
 use crate::quic::transport_config;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
@@ -41,7 +42,11 @@ fn h3_transport_config() -> quinn::TransportConfig {
 }
 
 /// Listens on a port of its own.
-pub fn listen(addr: SocketAddr, certificate: &Certificate, origins: Origins) -> io::Result<TaskEndpoint<Running>> {
+pub fn listen(
+    addr: SocketAddr,
+    certificate: &Certificate,
+    origins: Origins,
+) -> io::Result<TaskEndpoint<Running>> {
     let tls = certificate.server_config(&[b"h3"]).map_err(io::Error::other)?;
     let config = ServerConfig::builder()
         .with_bind_address(addr)
@@ -56,6 +61,7 @@ pub fn listen(addr: SocketAddr, certificate: &Certificate, origins: Origins) -> 
 
 async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, reporter: Reporter) {
     let opening = Arc::new(AtomicUsize::new(0));
+    let places = Places::new();
     loop {
         let incoming = endpoint.accept().await;
         let under_way = opening.load(Ordering::Relaxed);
@@ -67,13 +73,17 @@ async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, reporter: Rep
             incoming.retry();
             continue;
         }
+        let Some(place) = places.take(incoming.remote_address().ip()) else {
+            incoming.ignore();
+            continue;
+        };
         let (opening, origins, reporter) = (opening.clone(), origins.clone(), reporter.clone());
         opening.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
             let opened = tokio::time::timeout(HEADERS_DEADLINE, open(incoming, &origins)).await;
             opening.fetch_sub(1, Ordering::Relaxed);
             match opened {
-                Ok(Some(connection)) => serve(Arc::new(connection), reporter).await,
+                Ok(Some(connection)) => serve(Arc::new(connection), place, reporter).await,
                 _ => reporter.ignore(),
             }
         });
@@ -115,9 +125,9 @@ pub fn connect(authority: &str, trust: Trust, hello: Vec<u8>) -> io::Result<Task
 fn connection_error(error: ConnectionError) -> io::Error {
     let kind = match &error {
         ConnectionError::TimedOut => io::ErrorKind::TimedOut,
-        ConnectionError::ConnectionClosed(_) | ConnectionError::ApplicationClosed(_) | ConnectionError::LocallyClosed => {
-            io::ErrorKind::ConnectionAborted
-        }
+        ConnectionError::ConnectionClosed(_)
+        | ConnectionError::ApplicationClosed(_)
+        | ConnectionError::LocallyClosed => io::ErrorKind::ConnectionAborted,
         _ => io::ErrorKind::Other,
     };
     io::Error::new(kind, error)

@@ -1,4 +1,5 @@
 //! Real sockets: every transport, the door, and the limits. One test binary.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real sockets, threads and clocks")]
 
 #[path = "it/echo.rs"]
 mod echo;
@@ -6,5 +7,7 @@ mod echo;
 mod limits;
 #[path = "it/silence.rs"]
 mod silence;
+#[path = "it/stranger.rs"]
+mod stranger;
 #[path = "it/talk.rs"]
 mod talk;

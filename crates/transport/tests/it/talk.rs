@@ -138,10 +138,18 @@ fn a_certificate_other_than_the_pinned_one_is_not_believed() {
         let mut locator = server.locator(scheme).clone();
         locator.cert.as_mut().unwrap().0[5] ^= 1;
         let client = run_client(&locator, &AccessKey::open(), &hello(), Client::new(vec![]));
-        assert!(matches!(client.ended, Some(Ended::Carrier(Gone::Failed(_)))), "{locator}: {:?}", client.ended);
+        assert!(
+            matches!(client.ended, Some(Ended::Carrier(Gone::Failed(_)))),
+            "{locator}: {:?}",
+            client.ended
+        );
         locator.cert = None;
         let client = run_client(&locator, &AccessKey::open(), &hello(), Client::new(vec![]));
-        assert!(matches!(client.ended, Some(Ended::Carrier(Gone::Failed(_)))), "{locator}: {:?}", client.ended);
+        assert!(
+            matches!(client.ended, Some(Ended::Carrier(Gone::Failed(_)))),
+            "{locator}: {:?}",
+            client.ended
+        );
     }
 }
 
