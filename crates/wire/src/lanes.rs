@@ -25,6 +25,10 @@ const MAX_OUTPUT: usize = 8_192;
 /// A mark is set after this many bytes of reliable streams at the latest.
 const MARK_EVERY: u64 = MIN_WINDOW / 2;
 
+/// What may be on its way on one lane. A carrier keeps a limited amount (256 KiB) for a peer that reads slowly, and drops
+/// whoever lets more pile up: bulk alone must never come to that.
+pub const MAX_LANE_WINDOW: u64 = 128 << 10;
+
 #[derive(Clone, Debug)]
 struct Mark {
     id: u16,
@@ -57,7 +61,7 @@ impl Lane {
             channels,
             messages,
             rtt: Rtt::default(),
-            window: Window::new(now),
+            window: Window::up_to(MAX_LANE_WINDOW, now),
             marks: VecDeque::new(),
             unmarked: 0,
             next_mark: 0,
@@ -214,10 +218,11 @@ impl Lane {
                 let room = MAX_OUTPUT.saturating_sub(out.len() + 8).min(MAX_CHUNK);
                 let room = room.min(self.window.room() as usize);
                 let Some(range) = streams.out(*channel).next_piece(room) else { break };
-                let len = range.end - range.start;
-                frame::put_chunk_head(out, *channel, len as usize);
+                let before = out.len();
+                frame::put_chunk_head(out, *channel, (range.end - range.start) as usize);
                 streams.out(*channel).put_piece(out, range.clone());
                 streams.out(*channel).on_acked(range);
+                let len = (out.len() - before) as u64;
                 self.window.on_sent(len);
                 self.unmarked += len;
             }

@@ -31,6 +31,7 @@ const CRUMB: u64 = MAX_DATAGRAM as u64;
 #[derive(Clone, Debug)]
 pub struct Window {
     limit: u64,
+    max: u64,
     flying: u64,
     credit: u64,
     credited_at: Time,
@@ -41,7 +42,12 @@ pub struct Window {
 impl Window {
     /// An empty window that starts at `now`.
     pub const fn new(now: Time) -> Window {
-        Window { limit: INITIAL_WINDOW, flying: 0, credit: BURST, credited_at: now, spare_until: now }
+        Window::up_to(MAX_WINDOW, now)
+    }
+
+    /// An empty window that never grows beyond `max` bytes.
+    pub const fn up_to(max: u64, now: Time) -> Window {
+        Window { limit: INITIAL_WINDOW, max, flying: 0, credit: BURST, credited_at: now, spare_until: now }
     }
 
     /// Bytes that may leave now: a datagram's worth at least, or none, so that bulk is not torn into crumbs.
@@ -92,7 +98,7 @@ impl Window {
             let over = (queueing_us - TARGET_DELAY_US).min(TARGET_DELAY_US);
             self.limit -= (bytes * over / TARGET_DELAY_US).min(self.limit / 2);
         }
-        self.limit = self.limit.clamp(MIN_WINDOW, MAX_WINDOW);
+        self.limit = self.limit.clamp(MIN_WINDOW, self.max);
     }
 
     /// Bytes were lost.

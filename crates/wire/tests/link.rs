@@ -347,3 +347,39 @@ fn unreliable_messages_ride_only_where_they_may() {
     assert_eq!(link.handle(Time::ZERO, Input::Stream(LaneId(0), &chat)), Err(Malformed::Forbidden));
     assert!(Channel::ALL.iter().filter(|channel| channel.delivery() == Delivery::Ordered).count() == 4);
 }
+
+#[test]
+fn bulk_to_a_peer_that_stops_reading_stays_below_what_carriers_keep() {
+    for carrier in [Carrier::DatagramsAndStreams, Carrier::Stream] {
+        let mut now = Time::ZERO;
+        let [mut sender, mut reader] = [Link::new(now, carrier), Link::new(now, carrier)];
+        let mut buf = vec![];
+        sender.send(now, Channel::Chunks, &vec![7; 12 << 20]).unwrap();
+        let mut kept = 0;
+        // Reads for two seconds, which lets the window grow as far as it will, then no more.
+        for ms in 0..9_000 {
+            now = now.plus_micros(1_000);
+            sender.handle(now, Input::Timeout).unwrap();
+            loop {
+                match sender.poll_output(&mut buf) {
+                    Output::Stream(lane) if ms < 2_000 => {
+                        reader.handle(now, Input::Stream(lane, &buf)).unwrap()
+                    }
+                    Output::Stream(_) => kept += buf.len(),
+                    Output::WakeAt(_) => break,
+                    _ => {}
+                }
+            }
+            loop {
+                match reader.poll_output(&mut buf) {
+                    Output::Stream(lane) if ms < 2_000 => {
+                        sender.handle(now, Input::Stream(lane, &buf)).unwrap()
+                    }
+                    Output::WakeAt(_) => break,
+                    _ => {}
+                }
+            }
+        }
+        assert!((100_000..130 << 10).contains(&kept), "{carrier:?}: {kept}");
+    }
+}
