@@ -307,7 +307,7 @@ impl Hub {
             let polled = endpoint.poll(cx, now, &mut |arrival| match (arrival, &mut *trouble) {
                 (Arrival::Datagram { link, bytes }, None) => links.handle(key(link), Input::Datagram(bytes)),
                 (Arrival::Stream { link, lane, bytes }, None) => {
-                    links.handle(key(link), Input::Stream(lane, bytes))
+                    links.handle(key(link), Input::Stream(lane, bytes));
                 }
                 (Arrival::Datagram { link, bytes }, Some(trouble)) => {
                     trouble.incoming(now, key(link), Way::Datagram, bytes);

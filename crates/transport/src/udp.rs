@@ -153,6 +153,7 @@ pub struct UdpEndpoint {
     guard: Option<Guard>,
     call: Option<Call>,
     next_link: u64,
+    max_links: usize,
     plain: Vec<u8>,
     errors: u32,
     stats: EndpointStats,
@@ -164,6 +165,12 @@ impl UdpEndpoint {
         let mut endpoint = UdpEndpoint::new(bind(addr)?);
         endpoint.guard = Some(Guard::new(keeper));
         Ok(endpoint)
+    }
+
+    /// Carries fewer links at once than [`MAX_LINKS`].
+    pub fn with_max_links(mut self, max_links: usize) -> UdpEndpoint {
+        self.max_links = max_links;
+        self
     }
 
     /// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
@@ -192,6 +199,7 @@ impl UdpEndpoint {
             guard: None,
             call: None,
             next_link: 0,
+            max_links: MAX_LINKS,
             plain: Vec::new(),
             errors: 0,
             stats: EndpointStats::default(),
@@ -253,7 +261,7 @@ impl UdpEndpoint {
             return Ok(());
         }
         let tag = self.guard.as_mut().ok_or(Stranger)?.check(packet)?;
-        if self.peers.len() >= MAX_LINKS || !self.take_token(now, from.ip()) {
+        if self.peers.len() + self.callers.len() >= self.max_links || !self.take_token(now, from.ip()) {
             // The client tries again.
             return Err(Stranger);
         }

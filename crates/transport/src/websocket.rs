@@ -128,6 +128,7 @@ impl Acceptor {
 
     async fn open_and_run<S: Io>(&self, stream: S, from: SocketAddr, mut place: Place) -> Option<()> {
         let origins = self.origins.clone();
+        #[expect(clippy::result_large_err, reason = "the library's own callback type")]
         let check = move |request: &Request, response: Response| check_origin(&origins, request, response);
         let opening = accept_hdr_async_with_config(stream, check, Some(config()));
         let socket = tokio::time::timeout(HEADERS_DEADLINE, opening).await.ok()?.ok()?;

@@ -5,6 +5,10 @@
 mod echo;
 #[path = "it/limits.rs"]
 mod limits;
+#[path = "it/order.rs"]
+mod order;
+#[path = "it/raw.rs"]
+mod raw;
 #[path = "it/silence.rs"]
 mod silence;
 #[path = "it/stranger.rs"]

@@ -1,7 +1,7 @@
 //! A server that echoes and a client that checks what comes back, over any transport.
 
 use std::net::SocketAddr;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use sametick_sim::{BuildId, SchemaHash};
@@ -31,6 +31,9 @@ pub fn hello() -> Hello {
 /// Answers every message with itself.
 struct Echo {
     stop: mpsc::Receiver<()>,
+    ended: mpsc::Sender<Ended>,
+    /// Who has asked for more than it will read.
+    flooded: Vec<Key>,
     stopped: bool,
     wake_at: Time,
 }
@@ -46,12 +49,22 @@ impl App for Echo {
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
         match event {
             Event::Message(key, Channel::Chat, b"close me") => links.close(key, 7, "as you wish"),
+            Event::Message(key, Channel::Chat, b"flood me") => self.flooded.push(key),
             Event::Message(key, channel, bytes) => links.send(key, channel, bytes).expect("there is room"),
             Event::Timeout => {
+                for key in &self.flooded {
+                    (0..64).for_each(|_| {
+                        links.send(*key, Channel::State, &[7; 1_000]).expect("the newest wins")
+                    });
+                }
                 self.wake_at = now.plus_micros(LOOK_EVERY_US);
                 self.stopped = !matches!(self.stop.try_recv(), Err(mpsc::TryRecvError::Empty));
             }
-            Event::Opened(_) | Event::Ended(..) => {}
+            Event::Ended(key, ended, _) => {
+                self.flooded.retain(|flooded| *flooded != key);
+                let _ = self.ended.send(ended.clone());
+            }
+            Event::Opened(_) => {}
         }
     }
 
@@ -67,6 +80,8 @@ impl App for Echo {
 /// An echo server on all transports, in a thread of its own.
 pub struct Server {
     pub locators: Vec<Locator>,
+    /// How each of the server's links ended.
+    pub ended: Mutex<mpsc::Receiver<Ended>>,
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -85,6 +100,7 @@ impl Server {
     pub fn start_at(keeper: Keeper, at: [SocketAddr; 5]) -> Server {
         let (stop, stopping) = mpsc::channel();
         let (ready, started) = mpsc::channel();
+        let (end, ended) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             block_on(async {
                 let certificate =
@@ -113,10 +129,23 @@ impl Server {
                 for (_, endpoint) in endpoints {
                     hub.add(endpoint);
                 }
-                hub.run(&mut Echo { stop: stopping, stopped: false, wake_at: Time::ZERO }).await.unwrap();
+                hub.run(&mut Echo {
+                    stop: stopping,
+                    ended: end,
+                    flooded: vec![],
+                    stopped: false,
+                    wake_at: Time::ZERO,
+                })
+                .await
+                .unwrap();
             });
         });
-        Server { locators: started.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+        Server {
+            locators: started.recv().unwrap(),
+            ended: Mutex::new(ended),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
     }
 
     pub fn open() -> Server {
@@ -197,13 +226,16 @@ impl App for Client {
     }
 }
 
-/// Runs a client until its link has ended.
+/// Runs a client until its link has ended, in a thread of its own: whoever calls this may be in a runtime.
 pub fn run_client(to: &Locator, key: &AccessKey, hello: &Hello, mut client: Client) -> Client {
-    block_on(async {
-        let clock = Clock::start();
-        let mut hub = Hub::new(clock, None);
-        hub.add(to.dial(clock.now(), key, hello).await.unwrap());
-        hub.run(&mut client).await.unwrap();
-    });
+    let run = || {
+        block_on(async {
+            let clock = Clock::start();
+            let mut hub = Hub::new(clock, None);
+            hub.add(to.dial(clock.now(), key, hello).await.unwrap());
+            hub.run(&mut client).await.unwrap();
+        });
+    };
+    std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
     client
 }
