@@ -37,7 +37,7 @@ pub trait Game: Clone + Serialize + DeserializeOwned + Schema + 'static {
     type Setup: Clone + Serialize + DeserializeOwned + Schema + 'static;
 
     /// What one seat does in one tick. Small: it is sent and kept for every tick.
-    type Input: Clone + Serialize + DeserializeOwned + Schema + 'static;
+    type Input: Clone + PartialEq + Serialize + DeserializeOwned + Schema + 'static;
 
     /// The state before the first step.
     fn new(setup: &Self::Setup) -> Self;

@@ -1,0 +1,332 @@
+//! A session and its peers over links on a bad network, in virtual time: everybody confirms the same ticks to the same
+//! states, whatever the network does.
+
+use postcard_schema::Schema;
+use sametick_lockstep::message::{self, ToRelay, read_inputs};
+use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
+use sametick_lockstep::session::{Member, Send, Session};
+use sametick_sim::{BuildId, Game, Inputs, Rng, StateHash, Tick, TickRate, Time};
+use sametick_wire::pair::{Pair, Side};
+use sametick_wire::{Carrier, Channel};
+use serde::{Deserialize, Serialize};
+
+/// Every input matters for ever after, so that no difference can heal.
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Sum {
+    tick: u32,
+    totals: Vec<u64>,
+    held: Vec<u8>,
+}
+
+impl Game for Sum {
+    const NAME: &'static str = "sum";
+    const RATE: TickRate = TickRate::hz(60);
+    const BUILD: BuildId = BuildId::from_bytes([1; 16]);
+    type Setup = u64;
+    type Input = u8;
+
+    fn new(seed: &u64) -> Sum {
+        Sum { tick: 0, totals: vec![*seed; 8], held: vec![0; 8] }
+    }
+
+    fn step(&mut self, inputs: &Inputs<u8>) {
+        self.tick += 1;
+        for row in inputs {
+            let seat = row.seat.index() % 8;
+            if row.joined {
+                self.held[seat] = 0;
+            }
+            self.held[seat] = *row.input_or(&self.held[seat]);
+            let mixed = self.totals[seat].rotate_left(7) ^ u64::from(self.held[seat]);
+            self.totals[seat] = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(row.left);
+        }
+    }
+}
+
+struct Player {
+    pair: Pair,
+    peer: Peer<Sum>,
+    rng: Rng,
+    held: u8,
+    still: bool,
+    wake_at: Option<Time>,
+    /// The hash after each confirmed tick.
+    hashes: Vec<StateHash>,
+}
+
+/// A relay's session, its peers, and a link to each.
+struct World {
+    now: Time,
+    session: Session,
+    players: Vec<Option<Player>>,
+    network: String,
+    seed: u64,
+}
+
+impl World {
+    fn new(network: &str, seed: u64, ticks_per_packet: u32) -> World {
+        let setup = sametick_sim::to_canonical(&seed).unwrap();
+        let session = Session::new(Time::ZERO, Sum::RATE, setup, 8, ticks_per_packet);
+        World { now: Time::ZERO, session, players: vec![], network: network.into(), seed }
+    }
+
+    fn join(&mut self, watch: bool) {
+        let number = self.players.len() as u64;
+        let seed = self.seed.wrapping_mul(31).wrapping_add(number);
+        let mut pair = Pair::new(Carrier::Datagrams, self.network.parse().unwrap(), seed);
+        pair.run_until(self.now);
+        let join = JoinAs { setup: self.seed, name: format!("p{number}"), watch };
+        let rtt_us = pair.link(Side::A).stats().rtt_us.unwrap_or(100_000);
+        let peer = Peer::new(self.now, &join, rtt_us, 5_000);
+        let player = Player {
+            pair,
+            peer,
+            rng: Rng::new(seed),
+            held: 0,
+            still: false,
+            wake_at: Some(self.now),
+            hashes: vec![],
+        };
+        self.players.push(Some(player));
+    }
+
+    fn leave(&mut self, index: usize) {
+        self.players[index] = None;
+        self.session.leave(Member(index as u64));
+    }
+
+    fn run_millis(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now = self.now.plus_micros(1_000);
+            let mut out = vec![];
+            self.hear(&mut out);
+            self.session.on_time(self.now, &mut out);
+            self.say(out);
+            self.players.iter_mut().flatten().for_each(|player| player.run(self.now));
+        }
+    }
+
+    /// Hands what peers sent to the session.
+    fn hear(&mut self, out: &mut Vec<Send>) {
+        for (index, player) in self.players.iter_mut().enumerate() {
+            let Some(player) = player else { continue };
+            let member = Member(index as u64);
+            player.pair.run_until(self.now);
+            for (channel, bytes) in player.pair.take(Side::B) {
+                if channel == Channel::Input {
+                    let session = &mut self.session;
+                    let near = session.history().last();
+                    read_inputs(&bytes, near, |tick, input| {
+                        session.input(self.now, member, tick, input).unwrap();
+                    })
+                    .unwrap();
+                    continue;
+                }
+                match message::from_bytes(&bytes).unwrap() {
+                    ToRelay::Join { rate, watch, .. } => {
+                        self.session.join(self.now, member, rate, watch, out).unwrap();
+                    }
+                    ToRelay::Resend { from } => self.session.resend(member, from, out),
+                    ToRelay::Leave => self.session.leave(member),
+                }
+            }
+        }
+    }
+
+    fn say(&mut self, out: Vec<Send>) {
+        for send in out {
+            match send {
+                Send::Control(Member(to), message) => {
+                    if let Some(player) = &mut self.players[to as usize] {
+                        player.pair.send(Side::B, Channel::Control, &message::to_bytes(&message));
+                    }
+                }
+                Send::Pace(Member(to), pace) => {
+                    if let Some(player) = &mut self.players[to as usize] {
+                        player.pair.send(Side::B, Channel::State, &message::to_bytes(&pace));
+                    }
+                }
+                Send::Ticks(bytes) => {
+                    for (index, player) in self.players.iter_mut().enumerate() {
+                        // Only to members: those who have not been welcomed yet are sent everything then.
+                        let Some(player) =
+                            player.as_mut().filter(|_| self.session.is_member(Member(index as u64)))
+                        else {
+                            continue;
+                        };
+                        player.pair.send(Side::B, Channel::Input, &bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every peer has the same hash at every tick it has confirmed, and that is the hash of the history replayed.
+    fn check(&self, least_ticks: u32) {
+        let mut replayed = vec![];
+        let mut state = Sum::new(&self.seed);
+        let mut from = Tick(1);
+        while let Some(excerpt) = self.session.history().excerpt(from) {
+            from = excerpt.first + excerpt.ticks;
+            excerpt
+                .read(|_, rows| {
+                    let mut inputs = Inputs::new();
+                    for row in rows {
+                        match row.input {
+                            Some(input) => inputs.set(row.seat, input.as_bytes()[0]),
+                            None => inputs.omit(row.seat),
+                        }
+                        if row.joined {
+                            inputs.join(row.seat);
+                        }
+                        if row.left {
+                            inputs.leave(row.seat);
+                        }
+                    }
+                    state.step(&inputs);
+                    replayed.push(StateHash::of(&state));
+                })
+                .unwrap();
+        }
+        for (index, player) in self.players.iter().enumerate() {
+            let Some(player) = player else { continue };
+            let hashes = &player.hashes;
+            assert!(hashes.len() as u32 >= least_ticks, "{} {index}: {} ticks", self.network, hashes.len());
+            let same =
+                hashes.iter().zip(&replayed).all(|(ours, theirs)| *ours == StateHash(0) || ours == theirs);
+            assert!(same, "{} seed {} peer {index}", self.network, self.seed);
+            assert_eq!(*player.peer.status(), Status::Playing);
+        }
+    }
+}
+
+impl Player {
+    fn run(&mut self, now: Time) {
+        for (channel, bytes) in self.pair.take(Side::A) {
+            let before = self.hashes.len() as u32;
+            self.peer.handle(now, Input::Message(channel, &bytes)).unwrap();
+            self.note(before);
+        }
+        if self.wake_at.is_some_and(|at| at <= now) {
+            self.peer.handle(now, Input::Timeout).unwrap();
+        }
+        let mut buf = vec![];
+        loop {
+            match self.peer.poll_output(&mut buf) {
+                Output::Send(channel) => self.pair.send(Side::A, channel, &buf),
+                Output::WantInput(_) => {
+                    if !self.still && self.rng.chance(1, 12) {
+                        self.held ^= 1 << self.rng.below(8);
+                    }
+                    self.peer.handle(now, Input::Local(self.held)).unwrap();
+                }
+                Output::WakeAt(at) => {
+                    self.wake_at = Some(at);
+                    break;
+                }
+                Output::Wait => break,
+            }
+        }
+    }
+
+    /// Notes the hash of each newly confirmed tick. Several ticks may have been confirmed by one message; only the
+    /// last of them can be seen, so the others are filled in when the history is replayed.
+    fn note(&mut self, before: u32) {
+        let Some((tick, state)) = self.peer.confirmed() else { return };
+        if tick.0 > before {
+            assert_eq!(state.tick, tick.0);
+            self.hashes.resize(tick.0 as usize - 1, StateHash(0));
+            self.hashes.push(StateHash::of(state));
+        }
+    }
+}
+
+fn play(network: &str, seed: u64, ticks_per_packet: u32, seconds: u64) -> World {
+    let mut world = World::new(network, seed, ticks_per_packet);
+    (0..4).for_each(|_| world.join(false));
+    world.run_millis(seconds * 1_000);
+    world
+}
+
+#[test]
+fn everybody_agrees_on_a_clean_network() {
+    let world = play("rtt=20ms", 1, 1, 10);
+    world.check(580);
+}
+
+#[test]
+fn everybody_agrees_on_a_terrible_network() {
+    for seed in 0..60 {
+        let world = play("rtt=250ms,jitter=30ms,loss=15%,dup=10%,reorder=10%", seed, 1 + seed as u32 % 4, 12);
+        world.check(550);
+    }
+}
+
+#[test]
+fn players_come_and_go_and_others_watch() {
+    for seed in 0..20 {
+        let mut world = play("rtt=80ms,loss=5%", seed, 2, 3);
+        world.join(true);
+        world.run_millis(2_000);
+        world.leave(1);
+        world.run_millis(1_000);
+        world.join(false);
+        world.join(false);
+        world.run_millis(3_000);
+        let taken = world.players.iter().flatten().filter_map(|player| player.peer.seat()).count();
+        assert_eq!(taken, 5, "the seat that was left is taken again");
+        world.check(500);
+    }
+}
+
+/// Omissions of all players so far.
+fn omissions(world: &World) -> u32 {
+    let of = |player: &Player| world.session.missed(player.peer.seat()?).map(|(omissions, _)| omissions);
+    world.players.iter().flatten().filter_map(of).sum()
+}
+
+#[test]
+fn inputs_arrive_in_time_once_the_pace_is_found() {
+    for seed in 0..20 {
+        let mut world = play("rtt=60ms,jitter=5ms", seed, 1, 3);
+        let before = omissions(&world);
+        world.run_millis(20_000);
+        assert_eq!(omissions(&world), before, "seed {seed}");
+        for player in world.players.iter().flatten() {
+            let (shown, confirmed) = (player.peer.shown().unwrap().0, player.peer.confirmed().unwrap().0);
+            let depth = shown.ticks_since(confirmed);
+            assert!((2..=9).contains(&depth), "seed {seed}: {depth} ticks ahead at 60 ms");
+        }
+    }
+}
+
+#[test]
+fn a_relay_that_goes_silent_makes_peers_wait_and_then_go_on() {
+    let mut world = play("rtt=40ms", 3, 1, 3);
+    world.players.iter_mut().flatten().for_each(|player| player.pair.set_down(true));
+    world.run_millis(3_000);
+    for player in world.players.iter().flatten() {
+        assert_eq!(*player.peer.status(), Status::WaitingForRelay);
+    }
+    world.players.iter_mut().flatten().for_each(|player| player.pair.set_down(false));
+    world.run_millis(3_000);
+    world.check(500);
+    let resends: u64 = world.players.iter().flatten().map(|player| player.peer.stats().resends).sum();
+    assert!(resends >= 4, "what was given up meanwhile was asked for again");
+}
+
+#[test]
+fn guesses_that_hold_cost_nothing() {
+    let mut world = World::new("rtt=100ms", 5, 1);
+    (0..2).for_each(|_| world.join(false));
+    world.run_millis(3_000);
+    // From now on everybody holds still.
+    world.players.iter_mut().flatten().for_each(|player| player.still = true);
+    world.run_millis(1_000);
+    let rollbacks =
+        |world: &World| world.players.iter().flatten().map(|p| p.peer.stats().rollbacks).sum::<u64>();
+    let before = rollbacks(&world);
+    world.run_millis(5_000);
+    assert_eq!(rollbacks(&world), before);
+    world.check(500);
+}
