@@ -7,5 +7,6 @@ pub mod history;
 pub mod message;
 pub mod pacer;
 pub mod peer;
+pub mod relay;
 pub mod rows;
 pub mod session;

@@ -28,6 +28,8 @@ pub enum ToRelay {
         setup: Vec<u8>,
         /// Ticks a second.
         rate: u16,
+        /// How many seats the session has, if this begins it.
+        seats: u8,
         /// What the player is called.
         name: String,
         /// Only watch.

@@ -79,6 +79,8 @@ pub struct PeerStats {
 pub struct JoinAs<G: Game> {
     /// What the session is begun with, if it is not running yet.
     pub setup: G::Setup,
+    /// How many seats it has then.
+    pub seats: u8,
     /// What the player is called.
     pub name: String,
     /// Only watch.
@@ -130,7 +132,8 @@ impl<G: Game> Peer<G> {
     pub fn new(now: Time, join: &JoinAs<G>, rtt_us: u64, jitter_us: u64) -> Peer<G> {
         let setup = to_canonical(&join.setup).expect("a setup serialises");
         let rate = G::RATE.per_second() as u16;
-        let join = ToRelay::Join { setup, rate, name: join.name.clone(), watch: join.watch };
+        let (seats, name, watch) = (join.seats, join.name.clone(), join.watch);
+        let join = ToRelay::Join { setup, rate, seats, name, watch };
         Peer {
             now,
             outbox: VecDeque::from([(Channel::Control, message::to_bytes(&join))]),

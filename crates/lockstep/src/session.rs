@@ -55,8 +55,8 @@ pub enum Send {
     Control(Member, ToPeer),
     /// To one peer, the newest wins.
     Pace(Member, Pace),
-    /// These closed ticks to every peer.
-    Ticks(Vec<u8>),
+    /// These closed ticks to all of these.
+    Ticks(Vec<Member>, Vec<u8>),
 }
 
 /// Inputs that have arrived for ticks that are still open.
@@ -297,7 +297,7 @@ impl Session {
         let mut bytes = Vec::new();
         put_ticks(&mut bytes, first, &mut self.sent_table, rows.iter());
         self.unsent_count = 0;
-        out.push(Send::Ticks(bytes));
+        out.push(Send::Ticks(self.members.keys().copied().collect(), bytes));
     }
 
     fn send_paces(&mut self, tick: Tick, out: &mut Vec<Send>) {

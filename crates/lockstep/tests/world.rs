@@ -2,12 +2,12 @@
 //! states, whatever the network does.
 
 use postcard_schema::Schema;
-use sametick_lockstep::message::{self, ToRelay, read_inputs};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
-use sametick_lockstep::session::{Member, Send, Session};
+use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::session::{Member, Session};
 use sametick_sim::{BuildId, Game, Inputs, Rng, StateHash, Tick, TickRate, Time};
 use sametick_wire::pair::{Pair, Side};
-use sametick_wire::{Carrier, Channel};
+use sametick_wire::Carrier;
 use serde::{Deserialize, Serialize};
 
 /// Every input matters for ever after, so that no difference can heal.
@@ -54,10 +54,15 @@ struct Player {
     hashes: Vec<StateHash>,
 }
 
+fn key() -> SessionKey {
+    SessionKey { build: Sum::BUILD, name: "den".into() }
+}
+
 /// A relay's session, its peers, and a link to each.
 struct World {
     now: Time,
-    session: Session,
+    relay: Relay,
+    relay_wake_at: Time,
     players: Vec<Option<Player>>,
     network: String,
     seed: u64,
@@ -65,9 +70,19 @@ struct World {
 
 impl World {
     fn new(network: &str, seed: u64, ticks_per_packet: u32) -> World {
-        let setup = sametick_sim::to_canonical(&seed).unwrap();
-        let session = Session::new(Time::ZERO, Sum::RATE, setup, 8, ticks_per_packet);
-        World { now: Time::ZERO, session, players: vec![], network: network.into(), seed }
+        let relay = Relay::new(RelayConfig { ticks_per_packet });
+        World {
+            now: Time::ZERO,
+            relay,
+            relay_wake_at: Time::ZERO,
+            players: vec![],
+            network: network.into(),
+            seed,
+        }
+    }
+
+    fn session(&self) -> &Session {
+        self.relay.session(&key()).unwrap()
     }
 
     fn join(&mut self, watch: bool) {
@@ -75,7 +90,7 @@ impl World {
         let seed = self.seed.wrapping_mul(31).wrapping_add(number);
         let mut pair = Pair::new(Carrier::Datagrams, self.network.parse().unwrap(), seed);
         pair.run_until(self.now);
-        let join = JoinAs { setup: self.seed, name: format!("p{number}"), watch };
+        let join = JoinAs { setup: self.seed, seats: 8, name: format!("p{number}"), watch };
         let rtt_us = pair.link(Side::A).stats().rtt_us.unwrap_or(100_000);
         let peer = Peer::new(self.now, &join, rtt_us, 5_000);
         let player = Player {
@@ -88,75 +103,53 @@ impl World {
             hashes: vec![],
         };
         self.players.push(Some(player));
+        self.relay.handle(self.now, relay::Input::Opened(Member(number), key()));
     }
 
     fn leave(&mut self, index: usize) {
         self.players[index] = None;
-        self.session.leave(Member(index as u64));
+        self.relay.handle(self.now, relay::Input::Closed(Member(index as u64)));
     }
 
     fn run_millis(&mut self, ms: u64) {
         for _ in 0..ms {
             self.now = self.now.plus_micros(1_000);
-            let mut out = vec![];
-            self.hear(&mut out);
-            self.session.on_time(self.now, &mut out);
-            self.say(out);
+            self.hear();
+            if self.relay_wake_at <= self.now {
+                self.relay.handle(self.now, relay::Input::Timeout);
+            }
+            self.say();
             self.players.iter_mut().flatten().for_each(|player| player.run(self.now));
         }
     }
 
-    /// Hands what peers sent to the session.
-    fn hear(&mut self, out: &mut Vec<Send>) {
+    /// Hands what peers sent to the relay.
+    fn hear(&mut self) {
         for (index, player) in self.players.iter_mut().enumerate() {
             let Some(player) = player else { continue };
-            let member = Member(index as u64);
             player.pair.run_until(self.now);
             for (channel, bytes) in player.pair.take(Side::B) {
-                if channel == Channel::Input {
-                    let session = &mut self.session;
-                    let near = session.history().last();
-                    read_inputs(&bytes, near, |tick, input| {
-                        session.input(self.now, member, tick, input).unwrap();
-                    })
-                    .unwrap();
-                    continue;
-                }
-                match message::from_bytes(&bytes).unwrap() {
-                    ToRelay::Join { rate, watch, .. } => {
-                        self.session.join(self.now, member, rate, watch, out).unwrap();
-                    }
-                    ToRelay::Resend { from } => self.session.resend(member, from, out),
-                    ToRelay::Leave => self.session.leave(member),
-                }
+                self.relay.handle(self.now, relay::Input::Message(Member(index as u64), channel, &bytes));
             }
         }
     }
 
-    fn say(&mut self, out: Vec<Send>) {
-        for send in out {
-            match send {
-                Send::Control(Member(to), message) => {
+    /// Sends what the relay wants sent.
+    fn say(&mut self) {
+        let mut buf = vec![];
+        loop {
+            match self.relay.poll_output(&mut buf) {
+                relay::Output::Send(Member(to), channel) => {
                     if let Some(player) = &mut self.players[to as usize] {
-                        player.pair.send(Side::B, Channel::Control, &message::to_bytes(&message));
+                        player.pair.send(Side::B, channel, &buf);
                     }
                 }
-                Send::Pace(Member(to), pace) => {
-                    if let Some(player) = &mut self.players[to as usize] {
-                        player.pair.send(Side::B, Channel::State, &message::to_bytes(&pace));
-                    }
+                relay::Output::Close(Member(to), why) => panic!("{to}: {why}"),
+                relay::Output::WakeAt(at) => {
+                    self.relay_wake_at = at;
+                    return;
                 }
-                Send::Ticks(bytes) => {
-                    for (index, player) in self.players.iter_mut().enumerate() {
-                        // Only to members: those who have not been welcomed yet are sent everything then.
-                        let Some(player) =
-                            player.as_mut().filter(|_| self.session.is_member(Member(index as u64)))
-                        else {
-                            continue;
-                        };
-                        player.pair.send(Side::B, Channel::Input, &bytes);
-                    }
-                }
+                relay::Output::Wait => return,
             }
         }
     }
@@ -166,7 +159,7 @@ impl World {
         let mut replayed = vec![];
         let mut state = Sum::new(&self.seed);
         let mut from = Tick(1);
-        while let Some(excerpt) = self.session.history().excerpt(from) {
+        while let Some(excerpt) = self.session().history().excerpt(from) {
             from = excerpt.first + excerpt.ticks;
             excerpt
                 .read(|_, rows| {
@@ -281,7 +274,7 @@ fn players_come_and_go_and_others_watch() {
 
 /// Omissions of all players so far.
 fn omissions(world: &World) -> u32 {
-    let of = |player: &Player| world.session.missed(player.peer.seat()?).map(|(omissions, _)| omissions);
+    let of = |player: &Player| world.session().missed(player.peer.seat()?).map(|(omissions, _)| omissions);
     world.players.iter().flatten().filter_map(of).sum()
 }
 

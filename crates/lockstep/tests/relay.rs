@@ -1,0 +1,124 @@
+//! The relay's rules: who meets whom, who is refused, who is closed.
+
+use sametick_lockstep::message::{self, ToPeer, ToRelay, put_inputs};
+use sametick_lockstep::relay::{Input, LINGER_US, Output, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::rows::Opaque;
+use sametick_lockstep::session::Member;
+use sametick_sim::{BuildId, Seat, Tick, Time};
+use sametick_wire::Channel;
+
+fn key(build: u8) -> SessionKey {
+    SessionKey { build: BuildId::from_bytes([build; 16]), name: "den".into() }
+}
+
+/// Everything the relay wants sent or closed now.
+fn drain(relay: &mut Relay) -> (Vec<(Member, Channel, Vec<u8>)>, Vec<Member>) {
+    let (mut sent, mut closed, mut buf) = (vec![], vec![], vec![]);
+    loop {
+        match relay.poll_output(&mut buf) {
+            Output::Send(to, channel) => sent.push((to, channel, buf.clone())),
+            Output::Close(member, _) => closed.push(member),
+            Output::WakeAt(_) | Output::Wait => return (sent, closed),
+        }
+    }
+}
+
+fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u8) -> ToPeer {
+    relay.handle(Time::ZERO, Input::Opened(member, key));
+    let join = ToRelay::Join { setup: vec![7], rate: 60, seats, name: "ada".into(), watch: false };
+    relay.handle(Time::ZERO, Input::Message(member, Channel::Control, &message::to_bytes(&join)));
+    let (sent, closed) = drain(relay);
+    assert_eq!(closed, []);
+    let answer = sent.iter().find(|(to, channel, _)| *to == member && *channel == Channel::Control);
+    message::from_bytes(&answer.unwrap().2).unwrap()
+}
+
+#[test]
+fn builds_never_meet() {
+    let mut relay = Relay::new(RelayConfig::default());
+    for (member, build) in [(1, 1), (2, 1), (3, 2)] {
+        let welcome = join(&mut relay, Member(member), key(build), 4);
+        assert!(matches!(welcome, ToPeer::Welcome { .. }), "{welcome:?}");
+    }
+    assert_eq!(relay.session(&key(1)).unwrap().members(), 2);
+    assert_eq!(relay.session(&key(2)).unwrap().members(), 1);
+    relay.handle(Time::from_millis(17), Input::Timeout);
+    let (sent, _) = drain(&mut relay);
+    let ticks = |build: u64| {
+        sent.iter().filter(|(to, channel, _)| *channel == Channel::Input && to.0 == build).count()
+    };
+    assert_eq!((ticks(1), ticks(2), ticks(3)), (1, 1, 1));
+}
+
+#[test]
+fn seats_are_given_lowest_first_and_a_full_session_says_so() {
+    let mut relay = Relay::new(RelayConfig::default());
+    for member in 0..2u8 {
+        match join(&mut relay, Member(u64::from(member)), key(1), 2) {
+            ToPeer::Welcome { seat, setup, .. } => assert_eq!((seat, setup), (Some(Seat(member)), vec![7])),
+            other => panic!("{other:?}"),
+        }
+    }
+    let refused = join(&mut relay, Member(9), key(1), 2);
+    assert_eq!(refused, ToPeer::Refused { why: "the session is full".into() });
+}
+
+#[test]
+fn whoever_talks_garbage_is_closed_alone() {
+    let mut relay = Relay::new(RelayConfig::default());
+    (0..2).for_each(|member| {
+        join(&mut relay, Member(member), key(1), 4);
+    });
+    for (channel, bytes) in [
+        (Channel::Control, &b"\xff\xff"[..]),
+        (Channel::Input, b""),
+        (Channel::Chat, b"hello"),
+        // An input for a tick further ahead than anybody plays.
+        (Channel::Input, &{
+            let mut out = vec![];
+            put_inputs(&mut out, Tick(5_000), [&Opaque::EMPTY].into_iter());
+            out
+        }),
+    ] {
+        let stranger = Member(77);
+        join(&mut relay, stranger, key(1), 4);
+        relay.handle(Time::ZERO, Input::Message(stranger, channel, bytes));
+        assert_eq!(drain(&mut relay).1, [stranger], "{channel:?} {bytes:?}");
+    }
+    assert_eq!(relay.session(&key(1)).unwrap().members(), 2);
+}
+
+#[test]
+fn an_empty_session_waits_for_those_who_come_back_and_is_then_forgotten() {
+    let mut relay = Relay::new(RelayConfig::default());
+    join(&mut relay, Member(0), key(1), 4);
+    relay.handle(Time::ZERO, Input::Closed(Member(0)));
+    relay.handle(Time::from_micros(LINGER_US - 1), Input::Timeout);
+    assert!(relay.session(&key(1)).is_some());
+    relay.handle(Time::from_micros(LINGER_US), Input::Timeout);
+    assert!(relay.session(&key(1)).is_none());
+    assert_eq!(relay.sessions().count(), 0);
+}
+
+#[test]
+fn a_late_input_is_an_omission_and_a_repeat_changes_nothing() {
+    let mut relay = Relay::new(RelayConfig::default());
+    join(&mut relay, Member(0), key(1), 4);
+    let send = |relay: &mut Relay, now_ms: u64, tick: u32, byte: u8| {
+        let mut out = vec![];
+        put_inputs(&mut out, Tick(tick), [&Opaque::new(&[byte]).unwrap()].into_iter());
+        relay.handle(Time::from_millis(now_ms), Input::Message(Member(0), Channel::Input, &out));
+    };
+    send(&mut relay, 1, 2, 5);
+    send(&mut relay, 2, 2, 9);
+    for ms in [17, 34, 51] {
+        relay.handle(Time::from_millis(ms), Input::Timeout);
+    }
+    send(&mut relay, 52, 3, 1);
+    let session = relay.session(&key(1)).unwrap();
+    let mut seen = vec![];
+    let excerpt = session.history().excerpt(Tick(1)).unwrap();
+    excerpt.read(|_, rows| seen.push(rows.get(Seat(0)).unwrap().input)).unwrap();
+    assert_eq!(seen, [None, Opaque::new(&[5]), None], "the first one to come counts");
+    assert_eq!(session.missed(Seat(0)), Some((1, 1)));
+}
