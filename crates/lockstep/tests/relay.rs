@@ -11,8 +11,10 @@ fn key(build: u8) -> SessionKey {
     SessionKey { build: BuildId::from_bytes([build; 16]), name: "den".into() }
 }
 
+type Sent = (Member, Channel, Vec<u8>);
+
 /// Everything the relay wants sent or closed now.
-fn drain(relay: &mut Relay) -> (Vec<(Member, Channel, Vec<u8>)>, Vec<Member>) {
+fn drain(relay: &mut Relay) -> (Vec<Sent>, Vec<Member>) {
     let (mut sent, mut closed, mut buf) = (vec![], vec![], vec![]);
     loop {
         match relay.poll_output(&mut buf) {
