@@ -1,0 +1,136 @@
+//! The bots: they look now and then, misjudge what they see, and move as players do. Randomness is the state's.
+
+use sametick_sim::{Rng, Seat};
+
+use crate::court::{Court, HALF_LENGTH, UNIT, Wall};
+use crate::input::{Input, Motion};
+use crate::setup::Skill;
+use crate::state::{Ball, Driver, Paddle, Phase, Pong};
+use crate::step::PADDLE_GRIP;
+
+/// How close to its aim a bot is content.
+const CONTENT: i32 = 2 * UNIT;
+
+/// How a bot of some skill differs from a perfect one.
+struct Limits {
+    /// The fewest ticks between two looks at the ball. It is up to twice as many.
+    look_ticks: u8,
+    /// From what part of the way across the court it sees a ball coming, in percent.
+    sight_percent: i32,
+    /// How far it misjudges a ball that is right in front of it, at most.
+    error: i32,
+    /// How much more it misjudges for each unit that the ball is away, as a divisor.
+    blur: i32,
+}
+
+const fn limits(skill: Skill) -> Limits {
+    match skill {
+        Skill::Easy => Limits { look_ticks: 14, sight_percent: 55, error: 14 * UNIT, blur: 3 },
+        Skill::Normal => Limits { look_ticks: 9, sight_percent: 62, error: 13 * UNIT, blur: 5 },
+        Skill::Hard => Limits { look_ticks: 7, sight_percent: 68, error: 11 * UNIT, blur: 7 },
+    }
+}
+
+/// Where a bot goes in this tick, and what it will remember.
+pub(crate) fn think(
+    wall: Wall,
+    paddle: &Paddle,
+    ball: Ball,
+    court: Court,
+    skill: Skill,
+    rng: &mut Rng,
+) -> (Motion, Driver) {
+    let Driver::Bot { aim, look_in } = paddle.driver else {
+        return (Motion::Still, paddle.driver);
+    };
+    if let Some(look_in) = look_in.checked_sub(1) {
+        return (steer(paddle, aim), Driver::Bot { aim, look_in });
+    }
+    let limits = limits(skill);
+    let aim = match arrival(wall, ball, court) {
+        Some(arrival) if arrival.is_within(limits.sight_percent, wall, court) => {
+            let error = limits.error + arrival.distance / limits.blur;
+            arrival.along + rng.between(-error, error)
+        }
+        // Not our ball, or not yet: drift back towards the middle.
+        _ => paddle.at / 2,
+    };
+    let reach = court.reach(wall);
+    let look_in = limits.look_ticks + rng.below(u64::from(limits.look_ticks)) as u8;
+    let aim = aim.clamp(-reach, reach);
+    (steer(paddle, aim), Driver::Bot { aim, look_in })
+}
+
+/// A simple player for headless clients and tests.
+///
+/// It always looks and judges exactly, but sees the ball only in its own half, and meets it with another part of its
+/// paddle every time, so that rallies between two of them end. It needs nothing but the state, and plays on any seat; a seat that only watches does nothing.
+pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
+    let court = pong.rules.court();
+    let Some(wall) = Wall::of(seat).filter(|wall| court.is_open(*wall)) else {
+        return Input::NONE;
+    };
+    let paddle = pong.paddle(wall);
+    let aim = match (pong.phase, arrival(wall, pong.ball, court)) {
+        (Phase::Rally { hits, .. }, Some(arrival)) if arrival.is_within(50, wall, court) => {
+            // From one end of the paddle to the other, in five places.
+            let place = (i32::from(hits) * 7 + i32::from(seat.0) * 3) % 5 * 2 - 4;
+            arrival.along + place * HALF_LENGTH / 6
+        }
+        (Phase::Serving { server, .. }, _) if server == wall => court.reach(wall) / 2,
+        _ => 0,
+    };
+    let input = Input::moving(steer(paddle, aim));
+    match pong.phase {
+        Phase::Waiting { .. } | Phase::Serving { .. } => input.and_serve(),
+        Phase::Over { .. } => input.and_rematch(),
+        Phase::Rally { .. } | Phase::Pause { .. } => input,
+    }
+}
+
+/// The motion that brings a paddle to rest at `aim`.
+fn steer(paddle: &Paddle, aim: i32) -> Motion {
+    // Where it would come to rest if it were let go now.
+    let rest = paddle.at + paddle.speed * paddle.speed.abs() / (2 * PADDLE_GRIP);
+    let way = aim - rest;
+    if way.abs() <= CONTENT { Motion::Still } else { Motion::towards(way.signum()) }
+}
+
+/// Where a ball reaches the line of a wall, and how far it has to go until then.
+struct Arrival {
+    along: i32,
+    distance: i32,
+}
+
+impl Arrival {
+    /// Whether the ball has come so close, in percent of the way from one wall to the other.
+    fn is_within(&self, percent: i32, wall: Wall, court: Court) -> bool {
+        self.distance < court.line(wall) * 2 / 100 * percent
+    }
+}
+
+/// Where the ball arrives, if it comes to this wall: straight, or off solid walls at its sides.
+fn arrival(wall: Wall, ball: Ball, court: Court) -> Option<Arrival> {
+    let axis = wall.axis();
+    let approach = ball.motion.on(axis) * wall.side();
+    if approach <= 0 {
+        return None;
+    }
+    let distance = court.line(wall) - ball.at.on(axis) * wall.side();
+    let drift = i64::from(ball.motion.on(axis.other())) * i64::from(distance) / i64::from(approach);
+    let straight = i64::from(ball.at.on(axis.other())) + drift;
+    Some(Arrival { along: folded(straight, wall, court), distance })
+}
+
+/// A place along a wall, reflected at solid walls on both its sides until it lies between them.
+fn folded(along: i64, wall: Wall, court: Court) -> i32 {
+    let axis = wall.axis().other();
+    let [low, high] = [-1, 1].map(|sign| Wall::towards(axis, sign));
+    let [first, last] = [-i64::from(court.line(low)), i64::from(court.line(high))];
+    if court.is_open(low) || court.is_open(high) {
+        return along.clamp(first, last) as i32;
+    }
+    let span = last - first;
+    let turned = (along - first).rem_euclid(2 * span);
+    (first + turned.min(2 * span - turned)) as i32
+}

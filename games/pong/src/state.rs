@@ -1,0 +1,291 @@
+//! Everything that matters in a game of pong. The fields are open to look at; only a step should change them.
+
+use core::fmt;
+
+use postcard_schema::Schema;
+use sametick_sim::{Rng, Seat, Tick};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::ball::MAX_SPEED;
+use crate::court::{Point, Wall};
+use crate::input::Motion;
+use crate::setup::{MAX_SCORE, Rules};
+use crate::step::PADDLE_SPEED;
+
+/// The state of a session of pong.
+///
+/// Read from bytes, it is a state that some game could be in, as far as a step cares: from whomever it comes, stepping
+/// it does not panic.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+#[serde(remote = "Self")]
+pub struct Pong {
+    /// How many steps there have been.
+    pub tick: Tick,
+    /// What is played.
+    pub rules: Rules,
+    /// What is going on.
+    pub phase: Phase,
+    /// The ball, which is in play only in a rally.
+    pub ball: Ball,
+    /// The paddles, by wall. Those of solid walls do nothing.
+    pub paddles: [Paddle; 4],
+    /// The last things that happened, the oldest first: for the ear and the eye, see [`Pong::events_since`].
+    pub events: [Option<Event>; 4],
+    /// All randomness there is.
+    pub rng: Rng,
+}
+
+/// What is going on. Every phase counts its own ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum Phase {
+    /// Until enough players are there and ready.
+    Waiting {
+        /// Who will serve.
+        server: Wall,
+        /// For how long so far.
+        ticks: u16,
+    },
+    /// The ball sticks to a paddle.
+    Serving {
+        /// Whose paddle.
+        server: Wall,
+        /// For how long so far.
+        ticks: u16,
+    },
+    /// The ball is in play.
+    Rally {
+        /// Who served.
+        server: Wall,
+        /// Who touched the ball last.
+        striker: Wall,
+        /// Who else touched it last, or would have been next.
+        rival: Wall,
+        /// How often it was returned.
+        hits: u16,
+        /// For how long so far.
+        ticks: u16,
+    },
+    /// A short pause after a ball was lost, or after a let.
+    Pause {
+        /// Who serves next.
+        server: Wall,
+        /// For how long so far.
+        ticks: u16,
+    },
+    /// The game is won.
+    Over {
+        /// By whom.
+        winner: Wall,
+        /// For how long so far.
+        ticks: u16,
+    },
+}
+
+/// The ball.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Ball {
+    /// Where its centre is.
+    pub at: Point,
+    /// How far it moves in a tick.
+    pub motion: Point,
+}
+
+/// One player's paddle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Paddle {
+    /// Where its middle is, along the wall.
+    pub at: i32,
+    /// How far it moves in a tick.
+    pub speed: i32,
+    /// Who moves it.
+    pub driver: Driver,
+    /// Whether its player wants the game to go on, where the game waits for that.
+    pub ready: bool,
+    /// The points of this game.
+    pub score: u8,
+}
+
+/// Who moves a paddle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum Driver {
+    /// Nobody: it stands still.
+    Nobody,
+    /// Whoever sits on the seat.
+    Player {
+        /// The motion that goes on until another one arrives.
+        held: Motion,
+    },
+    /// A bot, because the seat is empty.
+    Bot {
+        /// Where it wants to be.
+        aim: i32,
+        /// In how many ticks it looks again.
+        look_in: u8,
+    },
+}
+
+/// Something to hear or see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Event {
+    /// The tick it happened in.
+    pub tick: Tick,
+    /// Where the ball was.
+    pub at: Point,
+    /// What it was.
+    pub what: What,
+}
+
+/// The kinds of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum What {
+    /// The ball was let go from this paddle.
+    Served(Wall),
+    /// This paddle returned the ball.
+    Hit(Wall),
+    /// The ball bounced off this solid wall.
+    Bounced(Wall),
+    /// This player made a point.
+    Point(Wall),
+    /// The rally was too long, and does not count.
+    Let,
+    /// This player won the game.
+    Won(Wall),
+}
+
+impl Pong {
+    /// The points of a seat; none for seats that only watch.
+    pub fn score(&self, seat: Seat) -> Option<u8> {
+        let wall = Wall::of(seat).filter(|wall| self.rules.court().is_open(*wall))?;
+        Some(self.paddle(wall).score)
+    }
+
+    /// What happened after `tick`, the oldest first; of more than four things in that time, the last four.
+    ///
+    /// A screen that shows a state after one of tick N asks for what happened since N.
+    pub fn events_since(&self, tick: Tick) -> impl Iterator<Item = &Event> {
+        self.events.iter().flatten().filter(move |event| event.tick > tick)
+    }
+
+    /// The paddle at a wall.
+    pub const fn paddle(&self, wall: Wall) -> &Paddle {
+        &self.paddles[wall.index()]
+    }
+
+    pub(crate) const fn paddle_mut(&mut self, wall: Wall) -> &mut Paddle {
+        &mut self.paddles[wall.index()]
+    }
+
+    pub(crate) fn note(&mut self, what: What) {
+        self.events.rotate_left(1);
+        self.events[3] = Some(Event { tick: self.tick, at: self.ball.at, what });
+    }
+
+    /// Whether everything is within the bounds in which a step keeps it.
+    pub fn check(&self) -> Result<(), BadState> {
+        if !self.rules.are_in_range() {
+            return Err(BadState::Rules);
+        }
+        if !self.phase_fits() {
+            return Err(BadState::Phase);
+        }
+        if !self.ball_fits() {
+            return Err(BadState::Ball);
+        }
+        match Wall::ALL.into_iter().find(|wall| !self.paddle_fits(*wall)) {
+            Some(wall) => Err(BadState::Paddle(wall)),
+            None => Ok(()),
+        }
+    }
+
+    fn phase_fits(&self) -> bool {
+        let open = |wall| self.rules.court().is_open(wall);
+        match self.phase {
+            Phase::Waiting { server, .. } | Phase::Serving { server, .. } | Phase::Pause { server, .. } => {
+                open(server)
+            }
+            Phase::Rally { server, striker, rival, .. } => {
+                open(server) && open(striker) && open(rival) && striker != rival
+            }
+            Phase::Over { winner, .. } => open(winner),
+        }
+    }
+
+    fn ball_fits(&self) -> bool {
+        let court = self.rules.court();
+        let Ball { at, motion } = self.ball;
+        let limit = |wall| match self.phase {
+            Phase::Pause { .. } | Phase::Over { .. } => court.edge(wall),
+            _ => court.line(wall),
+        };
+        let inside =
+            Wall::ALL.into_iter().all(|wall| at.on(wall.axis()).saturating_mul(wall.side()) <= limit(wall));
+        inside && motion.length() <= MAX_SPEED
+    }
+
+    fn paddle_fits(&self, wall: Wall) -> bool {
+        let court = self.rules.court();
+        let paddle = self.paddle(wall);
+        let within = |number: i32, bound: i32| (-bound..=bound).contains(&number);
+        let aim = match paddle.driver {
+            Driver::Bot { aim, .. } => aim,
+            Driver::Nobody | Driver::Player { .. } => 0,
+        };
+        let used = court.is_open(wall) || *paddle == Paddle::unused();
+        used && within(paddle.at, court.reach(wall))
+            && within(paddle.speed, PADDLE_SPEED)
+            && within(aim, court.reach(wall))
+            && paddle.score <= MAX_SCORE
+    }
+}
+
+impl Paddle {
+    pub(crate) const fn unused() -> Paddle {
+        Paddle { at: 0, speed: 0, driver: Driver::Nobody, ready: false, score: 0 }
+    }
+
+    /// Whether a player moves it.
+    pub const fn has_player(&self) -> bool {
+        matches!(self.driver, Driver::Player { .. })
+    }
+}
+
+impl Serialize for Pong {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // `remote = "Self"` makes the derived code a function of the type, so that reading can check afterwards.
+        Pong::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pong {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pong, D::Error> {
+        let pong = Pong::deserialize(deserializer)?;
+        pong.check().map_err(de::Error::custom)?;
+        Ok(pong)
+    }
+}
+
+/// Why a state is none that a game could be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadState {
+    /// Players, points or lead are out of range.
+    Rules,
+    /// Someone is named who does not play.
+    Phase,
+    /// The ball is outside, or too fast.
+    Ball,
+    /// A paddle is off its wall, too fast, or has too many points.
+    Paddle(Wall),
+}
+
+impl fmt::Display for BadState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadState::Rules => f.write_str("players, points or lead are out of range"),
+            BadState::Phase => f.write_str("the phase names a wall that nobody defends"),
+            BadState::Ball => f.write_str("the ball is outside the court, or too fast"),
+            BadState::Paddle(wall) => write!(f, "the paddle at {wall:?} is out of bounds"),
+        }
+    }
+}
+
+impl core::error::Error for BadState {}

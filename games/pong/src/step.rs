@@ -1,0 +1,306 @@
+//! One tick of pong: who is there, how the paddles move, and what the phase makes of it.
+
+use sametick_sim::{BuildId, Game, Inputs, Rng, Tick, TickRate};
+
+use crate::ai;
+use crate::ball::{self, Contact, SERVE_SPEED};
+use crate::court::{Point, UNIT, Wall};
+use crate::input::{Input, Motion};
+use crate::setup::{MAX_SCORE, Rules, Setup};
+use crate::state::{Ball, Driver, Paddle, Phase, Pong, What};
+
+/// The most a paddle moves in a tick: slower than a fast ball at a steep angle, or nobody would ever miss.
+pub(crate) const PADDLE_SPEED: i32 = 4 * UNIT;
+
+/// How much its speed can change in a tick: full speed within four ticks.
+pub(crate) const PADDLE_GRIP: i32 = UNIT;
+
+/// How long the ball sticks at least, so that a button held since the last serve does not serve again at once.
+const SERVE_EARLIEST_TICKS: u16 = 20;
+/// When a bot serves.
+const SERVE_BOT_TICKS: u16 = 50;
+/// When the ball goes by itself.
+const SERVE_LATEST_TICKS: u16 = 180;
+/// Between a point and the next serve: long enough to see who made it.
+const PAUSE_TICKS: u16 = 60;
+/// How long the winner is shown at least.
+const OVER_TICKS: u16 = 60;
+/// After this time with nobody there, bots begin a game among themselves.
+const IDLE_TICKS: u16 = 300;
+/// A rally of a whole minute is a let, so that even perfect players cannot play one for ever.
+pub const RALLY_MAX_TICKS: u16 = 3600;
+
+impl Game for Pong {
+    const NAME: &'static str = "pong";
+    const RATE: TickRate = TickRate::hz(60);
+    const BUILD: BuildId = sametick_sim::build_id!();
+    type Setup = Setup;
+    type Input = Input;
+
+    fn new(setup: &Setup) -> Pong {
+        let rules = Rules::of(setup);
+        let mut rng = Rng::new(setup.seed);
+        let server = draw_server(&rules, &mut rng);
+        let mut pong = Pong {
+            tick: Tick::ZERO,
+            rules,
+            phase: Phase::Waiting { server, ticks: 0 },
+            ball: Ball::default(),
+            paddles: [Paddle::unused(); 4],
+            events: [None; 4],
+            rng,
+        };
+        rules.court().open_walls().for_each(|wall| pong.vacate(wall));
+        pong
+    }
+
+    fn step(&mut self, inputs: &Inputs<Input>) {
+        self.tick = Tick(self.tick.0.saturating_add(1));
+        let walls = self.rules.court().open_walls();
+        for wall in walls.clone() {
+            let pressed = self.sit(wall, inputs);
+            self.press(wall, pressed);
+            self.drive(wall);
+        }
+        self.go_on();
+        for wall in walls.filter(|wall| inputs.get(wall.seat()).is_some_and(|row| row.left)) {
+            self.vacate(wall);
+        }
+    }
+
+    /// The same motion, and no button again: nobody serves twice.
+    fn guess(last: &Input) -> Input {
+        Input::moving(last.motion())
+    }
+}
+
+/// Who is there.
+impl Pong {
+    /// Takes in who sits at a wall and what they do. What they pressed is the answer.
+    fn sit(&mut self, wall: Wall, inputs: &Inputs<Input>) -> Input {
+        let paddle = self.paddle_mut(wall);
+        let Some(row) = inputs.get(wall.seat()) else {
+            if paddle.has_player() {
+                self.vacate(wall);
+            }
+            return Input::NONE;
+        };
+        if row.joined || !paddle.has_player() {
+            paddle.driver = Driver::Player { held: Motion::Still };
+            paddle.ready = false;
+        }
+        if let Some(input) = row.input {
+            paddle.driver = Driver::Player { held: input.motion() };
+        }
+        row.input.unwrap_or(Input::NONE)
+    }
+
+    /// Nobody sits here any more: a bot goes on from the place and motion the paddle has.
+    fn vacate(&mut self, wall: Wall) {
+        let bots = self.rules.bots;
+        let paddle = self.paddle_mut(wall);
+        paddle.driver = if bots { Driver::Bot { aim: paddle.at, look_in: 0 } } else { Driver::Nobody };
+        paddle.ready = false;
+    }
+
+    /// A button means what the phase makes of it.
+    fn press(&mut self, wall: Wall, input: Input) {
+        match self.phase {
+            Phase::Waiting { .. } if input.serves() => self.paddle_mut(wall).ready = true,
+            Phase::Over { .. } if input.wants_rematch() => self.paddle_mut(wall).ready = true,
+            Phase::Serving { server, ticks }
+                if server == wall && input.serves() && ticks >= SERVE_EARLIEST_TICKS =>
+            {
+                self.paddle_mut(wall).ready = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn drive(&mut self, wall: Wall) {
+        let court = self.rules.court();
+        let mut paddle = *self.paddle(wall);
+        let motion = match paddle.driver {
+            Driver::Nobody => Motion::Still,
+            Driver::Player { held } => held,
+            Driver::Bot { .. } => {
+                let (motion, driver) =
+                    ai::think(wall, &paddle, self.ball, court, self.rules.skill, &mut self.rng);
+                paddle.driver = driver;
+                motion
+            }
+        };
+        let change = motion.sign() * PADDLE_SPEED - paddle.speed;
+        paddle.speed += change.clamp(-PADDLE_GRIP, PADDLE_GRIP);
+        let (place, reach) = (paddle.at + paddle.speed, court.reach(wall));
+        paddle.at = place.clamp(-reach, reach);
+        if place != paddle.at {
+            paddle.speed = 0;
+        }
+        *self.paddle_mut(wall) = paddle;
+    }
+
+    /// Whether a ball may be served: every wall has somebody to defend it.
+    fn is_manned(&self) -> bool {
+        self.rules.bots || self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.rules.court().open_walls().all(|wall| self.paddle(wall).has_player())
+    }
+
+    /// Whether everyone present wants to go on. If nobody is present, bots do after a while.
+    fn is_agreed(&self, ticks: u16) -> bool {
+        let mut present = self
+            .rules
+            .court()
+            .open_walls()
+            .map(|wall| self.paddle(wall))
+            .filter(|paddle| paddle.has_player());
+        match present.next() {
+            Some(first) => first.ready && present.all(|paddle| paddle.ready),
+            None => self.rules.bots && ticks >= IDLE_TICKS,
+        }
+    }
+}
+
+/// The course of a game.
+impl Pong {
+    fn go_on(&mut self) {
+        match self.phase {
+            Phase::Waiting { server, ticks } => self.wait(server, ticks.saturating_add(1)),
+            Phase::Serving { server, ticks } => self.hold(server, ticks.saturating_add(1)),
+            Phase::Rally { .. } => self.rally(),
+            Phase::Pause { server, ticks } => self.pause(server, ticks.saturating_add(1)),
+            Phase::Over { winner, ticks } => self.celebrate(winner, ticks.saturating_add(1)),
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.paddles.iter_mut().for_each(|paddle| paddle.ready = false);
+    }
+
+    fn wait(&mut self, server: Wall, ticks: u16) {
+        let begin = self.is_full() || (self.is_manned() && self.is_agreed(ticks));
+        self.phase = Phase::Waiting { server, ticks };
+        if begin {
+            self.take_ball(server);
+        }
+    }
+
+    /// The next serve, or waiting for those who are needed for it.
+    fn take_ball(&mut self, server: Wall) {
+        if self.is_manned() {
+            self.enter(Phase::Serving { server, ticks: 0 });
+            self.ball = Ball { at: self.front(server), motion: Point::ZERO };
+        } else {
+            self.enter(Phase::Waiting { server, ticks: 0 });
+            self.ball = Ball::default();
+        }
+    }
+
+    fn front(&self, wall: Wall) -> Point {
+        self.rules.court().front(wall, self.paddle(wall).at)
+    }
+
+    fn hold(&mut self, server: Wall, ticks: u16) {
+        if !self.is_manned() {
+            return self.take_ball(server);
+        }
+        self.phase = Phase::Serving { server, ticks };
+        self.ball.at = self.front(server);
+        let paddle = *self.paddle(server);
+        let latest = if paddle.has_player() { SERVE_LATEST_TICKS } else { SERVE_BOT_TICKS };
+        if !paddle.ready && ticks < latest {
+            return;
+        }
+        let slant = self.rng.between(-SERVE_SPEED / 2, SERVE_SPEED / 2);
+        self.ball = ball::serve(self.rules.court(), server, &paddle, slant);
+        let rival = self.after(server);
+        self.enter(Phase::Rally { server, striker: server, rival, hits: 0, ticks: 0 });
+        self.note(What::Served(server));
+    }
+
+    /// The next player round the table.
+    fn after(&self, wall: Wall) -> Wall {
+        let next = (wall.index() + 1) % usize::from(self.rules.players);
+        Wall::ALL[next]
+    }
+
+    fn rally(&mut self) {
+        let mut ball = self.ball;
+        let (court, paddles) = (self.rules.court(), self.paddles);
+        ball::fly(&mut ball, court, &paddles, |ball, contact| {
+            self.ball = ball;
+            self.touch(contact);
+        });
+        self.ball = ball;
+        if let Phase::Rally { server, striker, rival, hits, ticks } = self.phase {
+            let ticks = ticks.saturating_add(1);
+            self.phase = Phase::Rally { server, striker, rival, hits, ticks };
+            if ticks >= RALLY_MAX_TICKS {
+                self.note(What::Let);
+                self.ball.motion = Point::ZERO;
+                self.enter(Phase::Pause { server, ticks: 0 });
+            }
+        }
+    }
+
+    fn touch(&mut self, contact: Contact) {
+        let Phase::Rally { server, striker, rival, hits, ticks } = self.phase else {
+            return;
+        };
+        match contact {
+            Contact::Bounce(wall) => self.note(What::Bounced(wall)),
+            Contact::Hit(wall) => {
+                let (striker, rival) = if wall == striker { (striker, rival) } else { (wall, striker) };
+                self.phase = Phase::Rally { server, striker, rival, hits: hits.saturating_add(1), ticks };
+                self.note(What::Hit(wall));
+            }
+            Contact::Lost(wall) => self.award(if wall == striker { rival } else { striker }, wall),
+        }
+    }
+
+    fn award(&mut self, scorer: Wall, loser: Wall) {
+        let paddle = self.paddle_mut(scorer);
+        paddle.score = paddle.score.saturating_add(1).min(MAX_SCORE);
+        self.note(What::Point(scorer));
+        if self.has_won(scorer) {
+            self.note(What::Won(scorer));
+            self.enter(Phase::Over { winner: scorer, ticks: 0 });
+        } else {
+            self.enter(Phase::Pause { server: loser, ticks: 0 });
+        }
+    }
+
+    fn has_won(&self, wall: Wall) -> bool {
+        let score = self.paddle(wall).score;
+        let others = self.rules.court().open_walls().filter(|other| *other != wall);
+        let best = others.map(|other| self.paddle(other).score).max().unwrap_or(0);
+        let ahead = score >= self.rules.points && score >= best.saturating_add(self.rules.lead);
+        ahead || score >= MAX_SCORE
+    }
+
+    fn pause(&mut self, server: Wall, ticks: u16) {
+        ball::roll_out(&mut self.ball, self.rules.court());
+        self.phase = Phase::Pause { server, ticks };
+        if ticks >= PAUSE_TICKS {
+            self.take_ball(server);
+        }
+    }
+
+    fn celebrate(&mut self, winner: Wall, ticks: u16) {
+        ball::roll_out(&mut self.ball, self.rules.court());
+        self.phase = Phase::Over { winner, ticks };
+        if ticks >= OVER_TICKS && self.is_agreed(ticks) {
+            self.paddles.iter_mut().for_each(|paddle| paddle.score = 0);
+            let server = draw_server(&self.rules, &mut self.rng);
+            self.take_ball(server);
+        }
+    }
+}
+
+fn draw_server(rules: &Rules, rng: &mut Rng) -> Wall {
+    Wall::ALL[rng.below(u64::from(rules.players)) as usize]
+}

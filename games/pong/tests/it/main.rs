@@ -1,0 +1,11 @@
+//! Tests of pong, by what they are about.
+
+mod bots;
+mod bytes;
+mod determinism;
+mod flight;
+mod properties;
+mod rules;
+mod seats;
+mod table;
+mod views;
