@@ -1,0 +1,12 @@
+//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on.
+//!
+//! Save and log are the truth about a session. The format of the log is described in `docs/log.md`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the edge has files, a thread that writes them, and waits before it tries again"
+)]
+
+pub mod disk;
+pub mod log;

@@ -1,0 +1,71 @@
+//! The log of a session: who came and went, what every seat did in every tick, and what its states hashed to.
+//!
+//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`FileLog`] puts them on a disk; a
+//! [`LogReader`] reads them again from any tick. Inputs are opaque bytes: no game is known here.
+//!
+//! ```
+//! use sametick_sim::{Row, Seat, Tick};
+//! use sametick_store::disk::MemDisk;
+//! use sametick_store::log::{Header, LogReader, LogWriter, Record, TickInputs};
+//!
+//! let mut log = LogWriter::new(MemDisk::new(), &Header::new("pong", "den"))?;
+//! let mut inputs = TickInputs::new();
+//! for tick in (1..=90).map(Tick) {
+//!     let joined = tick == Tick(1);
+//!     if joined {
+//!         log.push(&Record::Joined { tick, seat: Seat(0), name: "ada".into(), commit: "".into() })?;
+//!     }
+//!     inputs.set(tick, [Row { seat: Seat(0), joined, left: false, input: Some(&[7][..]) }]);
+//!     log.push_inputs(&inputs)?;
+//! }
+//! log.flush()?;
+//!
+//! let mut reader = LogReader::open(log.disk().bytes())?;
+//! let mut ticks = reader.ticks_from(Tick(60));
+//! assert_eq!(ticks.next()?.map(TickInputs::tick), Some(Tick(60)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod body;
+mod cursor;
+mod decoder;
+mod encoder;
+pub mod export;
+mod file;
+mod frame;
+mod group;
+mod header;
+mod model;
+mod range;
+mod reader;
+mod record;
+mod tail;
+mod timeline;
+mod window;
+mod writer;
+
+pub use cursor::{Checks, Records, Ticks};
+pub use encoder::{EncoderOptions, FrameInfo, LogEncoder, PushError};
+pub use file::{FileLog, FileLogOptions, LogEvent, Refused};
+pub use frame::{FrameKind, VERSION};
+pub use header::{BadHeader, Header};
+pub use reader::{LogReader, OpenError, ReadError, Summary, repair};
+pub use record::{Leaving, Record, TickInputs};
+pub use tail::Tail;
+pub use timeline::{Misplaced, Position};
+pub use writer::{Appender, LogWriter, WriteError};
+
+/// The longest input of one seat in one tick: what a seat does is small.
+pub const MAX_INPUT_BYTES: usize = 2048;
+
+/// The longest inputs of all seats together: what a reader has to hold, however few bytes it was given.
+pub const MAX_TICK_BYTES: usize = 8192;
+
+/// The longest name of a player, commit or game.
+pub const MAX_NAME_BYTES: usize = 64;
+
+/// The longest name of a session, or of the place of a snapshot.
+pub const MAX_PLACE_BYTES: usize = 255;
+
+/// The longest setup of a game.
+pub const MAX_SETUP_BYTES: usize = 64 * 1024;

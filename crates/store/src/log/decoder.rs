@@ -1,0 +1,168 @@
+//! The pure half of a reader: payloads of frames in, records out.
+
+use std::mem;
+
+use sametick_sim::{Row, Tick};
+
+use super::body::{Taken, code_input, take_event};
+use super::group::Group;
+use super::model::Models;
+use super::range::{Coder, RangeDecoder};
+use super::record::{Record, TickInputs};
+use super::timeline::Timeline;
+use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+
+/// Payloads in, records out, from any group on.
+#[derive(Debug)]
+pub(super) struct LogDecoder {
+    commit: String,
+    /// Known from the first group on.
+    timeline: Option<Timeline>,
+    models: Models,
+    range: RangeDecoder,
+    payload: Vec<u8>,
+    in_frame: bool,
+    record: Record,
+    /// The memory of the last inputs, while `record` is something else.
+    spare: TickInputs,
+}
+
+/// Bytes that are whole, but that no writer of ours has written; and what is wrong with them.
+pub(super) type Nonsense = &'static str;
+
+impl LogDecoder {
+    pub(super) fn new(commit: &str) -> LogDecoder {
+        LogDecoder {
+            commit: commit.into(),
+            timeline: None,
+            models: Models::new(),
+            range: RangeDecoder::default(),
+            payload: Vec::new(),
+            in_frame: false,
+            record: Record::End,
+            spare: TickInputs::new(),
+        }
+    }
+
+    /// Where the session stands, once a group has begun.
+    pub(super) fn into_timeline(self) -> Option<Timeline> {
+        self.timeline
+    }
+
+    /// The last record.
+    pub(super) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The last record, if it is a tick.
+    pub(super) fn inputs(&self) -> Option<&TickInputs> {
+        if let Record::Inputs(inputs) = &self.record { Some(inputs) } else { None }
+    }
+
+    /// The first frame of a group. Returns the rewind it stands for, if it does.
+    pub(super) fn begin_group(&mut self, payload: &[u8]) -> Result<Option<&Record>, Nonsense> {
+        let group = Group::read(payload).ok_or("not the start of a group")?;
+        self.models.reset();
+        let rewind = group.first.0.checked_sub(1).filter(|_| group.rewound);
+        let rewind = rewind.map(|to| Record::Rewind { to: Tick(to) });
+        self.timeline = Some(match self.timeline.take() {
+            Some(timeline) => follow(timeline, group, rewind.as_ref())?,
+            None => Timeline::new(group.first, group.places),
+        });
+        Ok(match rewind {
+            Some(rewind) => {
+                self.set_record(rewind);
+                Some(&self.record)
+            }
+            None => None,
+        })
+    }
+
+    /// A frame of data.
+    pub(super) fn begin_data(&mut self, payload: &[u8]) -> Result<(), Nonsense> {
+        if self.timeline.is_none() {
+            return Err("data before the first group");
+        }
+        self.payload.clear();
+        self.payload.extend_from_slice(payload);
+        self.range.begin(&self.payload);
+        self.in_frame = true;
+        Ok(())
+    }
+
+    /// The next record of the frame; nothing at its end.
+    pub(super) fn next(&mut self) -> Result<Option<&Record>, Nonsense> {
+        let Some(timeline) = self.timeline.as_mut().filter(|_| self.in_frame) else { return Ok(None) };
+        let mut coder = self.range.over(&self.payload);
+        if !coder.bit(self.models.event(), false) {
+            if !matches!(self.record, Record::Inputs(_)) {
+                self.record = Record::Inputs(mem::take(&mut self.spare));
+            }
+            let Record::Inputs(inputs) = &mut self.record else { unreachable!("it was just set") };
+            take_inputs(&mut coder, &mut self.models, timeline, inputs)?;
+        } else {
+            match take_event(&mut coder, &mut self.models, &self.commit, timeline.next) {
+                Taken::Event(event) => {
+                    timeline.check(&event).map_err(|_| "an event that cannot come here")?;
+                    timeline.apply(&event);
+                    self.set_record(event);
+                }
+                Taken::EndOfFrame => {
+                    self.in_frame = false;
+                    let left = self.range.has_rest(&self.payload);
+                    return if left { Err("bytes after the end of a frame") } else { Ok(None) };
+                }
+                Taken::Nonsense(what) => return Err(what),
+            }
+        }
+        if self.range.is_overrun(&self.payload) {
+            Err("a frame that does not end")
+        } else {
+            Ok(Some(&self.record))
+        }
+    }
+
+    fn set_record(&mut self, record: Record) {
+        if let Record::Inputs(inputs) = mem::replace(&mut self.record, record) {
+            self.spare = inputs;
+        }
+    }
+}
+
+/// A group after others: it must say what they led to.
+fn follow(mut timeline: Timeline, group: Group, rewind: Option<&Record>) -> Result<Timeline, Nonsense> {
+    timeline.reset_models();
+    if let Some(rewind) = rewind {
+        if timeline.check(rewind).is_err() {
+            // Who sat where so long ago is known only to whoever wrote it.
+            return Ok(Timeline::new(group.first, group.places));
+        }
+        timeline.apply(rewind);
+    }
+    if group.fits(&timeline) { Ok(timeline) } else { Err("a group that does not go on where the last ended") }
+}
+
+fn take_inputs(
+    coder: &mut impl Coder,
+    models: &mut Models,
+    timeline: &mut Timeline,
+    inputs: &mut TickInputs,
+) -> Result<(), Nonsense> {
+    if timeline.next.0 == u32::MAX {
+        return Err("more ticks than there are");
+    }
+    inputs.clear(timeline.next);
+    let mut held = 0;
+    for place in &mut timeline.places {
+        let present = code_input(coder, models, place, None);
+        held += place.last.len();
+        if place.last.len() > MAX_INPUT_BYTES || held > MAX_TICK_BYTES {
+            return Err("inputs longer than a log takes");
+        }
+        let input = present.then_some(&place.last[..]);
+        inputs.push(Row { seat: place.seat, joined: place.joined, left: place.leaving, input });
+    }
+    models.note_tick();
+    timeline.close_tick();
+    Ok(())
+}

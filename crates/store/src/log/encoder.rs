@@ -1,0 +1,261 @@
+//! The pure half of a writer: records in, frames out. It never touches a disk and never waits.
+
+use std::collections::VecDeque;
+
+use sametick_sim::Tick;
+
+use super::body::{code_input, put_end, put_event};
+use super::frame::{self, FrameKind, MAGIC, VERSION};
+use super::group;
+use super::header::{BadHeader, Header};
+use super::model::Models;
+use super::range::{Coder, RangeEncoder};
+use super::record::{Record, TickInputs};
+use super::timeline::{Misplaced, Position, Timeline};
+use super::{MAX_NAME_BYTES, MAX_PLACE_BYTES};
+
+/// A frame is closed when it has this many bytes, whatever its ticks.
+const FRAME_BYTES: usize = 16 * 1024;
+
+/// A group is closed when it has this many bytes, whatever its ticks: that is what a reader has to go through to find a
+/// tick, or the last group from the end.
+const GROUP_BYTES: u64 = 24 * 1024;
+
+/// How a log is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderOptions {
+    /// After how many ticks a frame is closed: what a crash can take. Shorter frames make longer logs, by 6 bytes each.
+    pub frame_ticks: u32,
+    /// After how many ticks a group is closed: what has to be decoded to get to a tick.
+    pub group_ticks: u32,
+}
+
+impl EncoderOptions {
+    /// A frame every second and a group every minute, at this many ticks a second.
+    pub fn at(ticks_per_second: u32) -> EncoderOptions {
+        EncoderOptions { frame_ticks: ticks_per_second, group_ticks: 60 * ticks_per_second }
+    }
+}
+
+/// Why a record was not taken. Nothing has happened then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PushError {
+    /// It cannot come next.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
+    /// A name, commit or place is too long.
+    #[error("a text of {bytes} bytes, where {max_bytes} are allowed")]
+    TextTooLong {
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        max_bytes: usize,
+    },
+}
+
+/// A frame that is to be appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    /// Where it lies in the log.
+    pub offset: u64,
+    /// The last tick that is in the log with this frame; once it is durable, so is that tick.
+    pub last_tick: Tick,
+}
+
+/// Records in, frames out.
+///
+/// Frames have to be appended in the order in which they come, all of them. A frame is ready after
+/// [`frame_ticks`](EncoderOptions::frame_ticks), or on [`flush`](LogEncoder::flush).
+#[derive(Debug)]
+pub struct LogEncoder {
+    options: EncoderOptions,
+    commit: String,
+    timeline: Timeline,
+    models: Models,
+    range: RangeEncoder,
+    /// Records in the open frame.
+    open_records: u32,
+    open_ticks: u32,
+    group: Option<OpenGroup>,
+    last_group: Option<u64>,
+    /// Where the next frame will lie.
+    offset: u64,
+    ready: Vec<u8>,
+    frames: VecDeque<(usize, FrameInfo)>,
+    payload: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OpenGroup {
+    offset: u64,
+    ticks: u32,
+}
+
+impl LogEncoder {
+    /// The encoder of a new log; the first frame is ready.
+    pub fn new(header: &Header) -> Result<LogEncoder, BadHeader> {
+        let timeline = Timeline::new(header.first_tick, Vec::new());
+        LogEncoder::start(header, timeline)
+    }
+
+    /// The encoder of a new file that goes on where another ended: a segment. The header's first tick is set to that.
+    pub fn continued(header: &Header, position: Position) -> Result<LogEncoder, BadHeader> {
+        let header = Header { first_tick: position.next_tick(), ..header.clone() };
+        LogEncoder::start(&header, position.timeline)
+    }
+
+    /// Goes on at the end of a log that is there.
+    pub fn resume(header: &Header, position: Position) -> LogEncoder {
+        LogEncoder {
+            options: EncoderOptions::at(header.rate.per_second()),
+            commit: header.commit.clone(),
+            timeline: position.timeline,
+            models: Models::new(),
+            range: RangeEncoder::default(),
+            open_records: 0,
+            open_ticks: 0,
+            group: None,
+            last_group: position.last_group,
+            offset: position.offset,
+            ready: Vec::new(),
+            frames: VecDeque::new(),
+            payload: Vec::new(),
+        }
+    }
+
+    /// The same, divided otherwise.
+    #[must_use]
+    pub fn with_options(mut self, options: EncoderOptions) -> LogEncoder {
+        self.options = options;
+        self
+    }
+
+    /// The next tick to close.
+    pub fn next_tick(&self) -> Tick {
+        self.timeline.next
+    }
+
+    /// Takes a record.
+    pub fn push(&mut self, record: &Record) -> Result<(), PushError> {
+        check_texts(record)?;
+        match record {
+            Record::Inputs(inputs) => return self.push_inputs(inputs),
+            Record::Rewind { .. } => {
+                self.timeline.check(record)?;
+                self.flush();
+                self.timeline.apply(record);
+                self.open_group(true);
+            }
+            _ => {
+                self.timeline.check(record)?;
+                self.open_frame();
+                put_event(&mut self.range, &mut self.models, &self.commit, self.timeline.next, record);
+                self.timeline.apply(record);
+                self.open_records += 1;
+                self.close_if_full();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the inputs of a tick, which closes it. The same as [`push`](LogEncoder::push) without a [`Record`].
+    pub fn push_inputs(&mut self, inputs: &TickInputs) -> Result<(), PushError> {
+        self.timeline.check_inputs(inputs)?;
+        self.open_frame();
+        self.range.bit(self.models.event(), false);
+        for (place, row) in self.timeline.places.iter_mut().zip(inputs.iter()) {
+            code_input(&mut self.range, &mut self.models, place, row.input);
+        }
+        self.models.note_tick();
+        self.timeline.close_tick();
+        self.open_records += 1;
+        self.open_ticks += 1;
+        self.close_if_full();
+        Ok(())
+    }
+
+    /// Makes a frame of what has been taken so far, if there is anything.
+    pub fn flush(&mut self) {
+        if self.open_records == 0 {
+            return;
+        }
+        put_end(&mut self.range, &mut self.models);
+        let payload = self.range.finish();
+        let start = self.ready.len();
+        frame::put(&mut self.ready, self.offset, FrameKind::Data, payload);
+        self.announce(start);
+        let group = self.group.as_mut().expect("a frame lies in a group");
+        group.ticks += self.open_ticks;
+        let full = group.ticks >= self.options.group_ticks || self.offset - group.offset >= GROUP_BYTES;
+        if full {
+            self.group = None;
+        }
+        (self.open_records, self.open_ticks) = (0, 0);
+    }
+
+    /// The next frame to append, into `out` in place of what was there.
+    pub fn poll_frame(&mut self, out: &mut Vec<u8>) -> Option<FrameInfo> {
+        let (len, info) = self.frames.pop_front()?;
+        out.clear();
+        out.extend(self.ready.drain(..len));
+        Some(info)
+    }
+
+    fn start(header: &Header, timeline: Timeline) -> Result<LogEncoder, BadHeader> {
+        let bytes = header.to_bytes()?;
+        let mut encoder = LogEncoder::resume(header, Position { timeline, offset: 0, last_group: None });
+        encoder.ready.extend_from_slice(MAGIC);
+        encoder.ready.extend_from_slice(&VERSION.to_le_bytes());
+        frame::put(&mut encoder.ready, frame::PREAMBLE_LEN as u64, FrameKind::Header, &bytes);
+        encoder.announce(0);
+        Ok(encoder)
+    }
+
+    fn open_frame(&mut self) {
+        if self.group.is_none() {
+            self.open_group(false);
+        }
+        if self.open_records == 0 {
+            self.range.begin();
+        }
+    }
+
+    fn open_group(&mut self, rewound: bool) {
+        self.models.reset();
+        self.timeline.reset_models();
+        let back = self.last_group.map(|last| self.offset - last);
+        self.payload.clear();
+        group::put(&mut self.payload, back, rewound, &self.timeline);
+        let start = self.ready.len();
+        self.last_group = Some(self.offset);
+        self.group = Some(OpenGroup { offset: self.offset, ticks: 0 });
+        frame::put(&mut self.ready, self.offset, FrameKind::Group, &self.payload);
+        self.announce(start);
+    }
+
+    /// What lies in `ready` from `start` on is a frame.
+    fn announce(&mut self, start: usize) {
+        let len = self.ready.len() - start;
+        let last_tick = Tick(self.timeline.next.0.saturating_sub(1));
+        self.frames.push_back((len, FrameInfo { offset: self.offset, last_tick }));
+        self.offset += len as u64;
+    }
+
+    fn close_if_full(&mut self) {
+        if self.open_ticks >= self.options.frame_ticks || self.range.len() >= FRAME_BYTES {
+            self.flush();
+        }
+    }
+}
+
+fn check_texts(record: &Record) -> Result<(), PushError> {
+    let texts = match record {
+        Record::Joined { name, commit, .. } => [(name, MAX_NAME_BYTES), (commit, MAX_NAME_BYTES)],
+        Record::Snapshot { place, .. } => [(place, MAX_PLACE_BYTES); 2],
+        _ => return Ok(()),
+    };
+    match texts.iter().find(|(text, max_bytes)| text.len() > *max_bytes) {
+        Some(&(text, max_bytes)) => Err(PushError::TextTooLong { bytes: text.len(), max_bytes }),
+        None => Ok(()),
+    }
+}

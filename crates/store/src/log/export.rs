@@ -1,0 +1,105 @@
+//! A log as lines of JSON: one object per record, with names that stay.
+//!
+//! The first line is the header (`"kind":"header"`); every other has a `kind`, and where it makes sense `tick` and `seat`.
+//! Bytes and hashes are hexadecimal.
+
+use std::io::{self, Write};
+
+use sametick_sim::Row;
+use serde_json::{Map, Value, json};
+
+use crate::disk::Source;
+
+use super::header::Header;
+use super::reader::{LogReader, ReadError};
+use super::record::{Record, TickInputs};
+
+/// Why an export stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The lines cannot be written.
+    #[error("the export cannot be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Writes the header and every record, void ones and rewinds included, each as a line of JSON.
+pub fn jsonl<S: Source>(reader: &mut LogReader<S>, out: &mut impl Write) -> Result<(), ExportError> {
+    let header = header_to_json(reader.header());
+    writeln!(out, "{header}")?;
+    let mut records = reader.records();
+    while let Some(record) = records.next()? {
+        writeln!(out, "{}", record_to_json(record))?;
+    }
+    Ok(())
+}
+
+/// The header as an object.
+pub fn header_to_json(header: &Header) -> Value {
+    json!({
+        "kind": "header",
+        "game": header.game,
+        "build": header.build.to_string(),
+        "commit": header.commit,
+        "schema": header.schema.to_string(),
+        "setup": hex(&header.setup),
+        "seed": header.seed,
+        "rate_hz": header.rate.per_second(),
+        "session": header.session,
+        "started_unix_ms": header.started_unix_ms,
+        "first_tick": header.first_tick.0,
+    })
+}
+
+/// A record as an object.
+pub fn record_to_json(record: &Record) -> Value {
+    let mut object = Map::new();
+    object.insert("kind".into(), record.kind().into());
+    if let Some(tick) = record.tick() {
+        object.insert("tick".into(), tick.0.into());
+    }
+    if let Some(seat) = record.seat() {
+        object.insert("seat".into(), seat.0.into());
+    }
+    let mut put = |name: &str, value: Value| drop(object.insert(name.into(), value));
+    match record {
+        Record::Joined { name, commit, .. } => {
+            put("name", name.as_str().into());
+            put("commit", commit.as_str().into());
+        }
+        Record::Inputs(inputs) => put("rows", rows_to_json(inputs)),
+        Record::Check { hash, .. } | Record::Dissent { hash, .. } => put("hash", hash.to_string().into()),
+        Record::Snapshot { hash, place, .. } => {
+            put("hash", hash.to_string().into());
+            put("place", place.as_str().into());
+        }
+        Record::Resumed { unix_ms } => put("unix_ms", (*unix_ms).into()),
+        _ => {}
+    }
+    Value::Object(object)
+}
+
+fn rows_to_json(inputs: &TickInputs) -> Value {
+    inputs.iter().map(|row| row_to_json(&row)).collect()
+}
+
+/// `{"seat":0,"input":"07"}`; without an input it was not there in time. `joined` and `left` only where true.
+fn row_to_json(row: &Row<&[u8]>) -> Value {
+    let mut object = Map::new();
+    object.insert("seat".into(), row.seat.0.into());
+    for (name, value) in [("joined", row.joined), ("left", row.left)] {
+        if value {
+            object.insert(name.into(), true.into());
+        }
+    }
+    if let Some(input) = row.input {
+        object.insert("input".into(), hex(input).into());
+    }
+    Value::Object(object)
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,118 @@
+//! The start of a group: a frame that says where the session stands, and where the group before it lies.
+//!
+//! Groups are the index of a log: the last one is found from the end of the file, and each leads to the one before. They
+//! are also where reading can begin, and what a rewind is made of: a group whose first tick is not the next one makes void
+//! what lies after that tick.
+
+use sametick_sim::{Seat, Tick};
+
+use super::frame::{put_varint, take_varint};
+use super::timeline::{Place, Timeline};
+use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+
+/// What the payload begins with, so that a search from the end of a file is quick.
+pub(super) const MARK: &[u8; 4] = b"GRP\xa7";
+
+const REWOUND: u8 = 1;
+const JOINED: u8 = 1;
+const LEAVING: u8 = 2;
+
+/// The payload of a group's first frame.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// Whether ticks from `first` on that lie before it are void.
+    pub(super) rewound: bool,
+    /// The next tick.
+    pub(super) first: Tick,
+    /// Who sits where, with their last inputs.
+    pub(super) places: Vec<Place>,
+}
+
+/// What an index needs of a group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GroupHead {
+    /// How many bytes before this frame the last group's begins, if there is one in this file.
+    pub(super) back: Option<u64>,
+    pub(super) rewound: bool,
+    pub(super) first: Tick,
+}
+
+/// Writes the payload for where `timeline` stands.
+pub(super) fn put(out: &mut Vec<u8>, back: Option<u64>, rewound: bool, timeline: &Timeline) {
+    out.extend_from_slice(MARK);
+    put_varint(out, back.unwrap_or(0));
+    out.push(if rewound { REWOUND } else { 0 });
+    put_varint(out, u64::from(timeline.next.0));
+    put_varint(out, timeline.places.len() as u64);
+    for place in &timeline.places {
+        let joined = if place.joined { JOINED } else { 0 };
+        let leaving = if place.leaving { LEAVING } else { 0 };
+        out.extend([place.seat.0, joined | leaving]);
+        put_varint(out, place.last.len() as u64);
+        out.extend_from_slice(&place.last);
+    }
+}
+
+impl GroupHead {
+    /// Reads the beginning of a payload.
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<GroupHead> {
+        *bytes = bytes.strip_prefix(MARK)?;
+        let back = Some(take_varint(bytes)?).filter(|&back| back > 0);
+        let rewound = match take_byte(bytes)? {
+            0 => false,
+            REWOUND => true,
+            _ => return None,
+        };
+        let first = Tick(u32::try_from(take_varint(bytes)?).ok()?);
+        Some(GroupHead { back, rewound, first })
+    }
+}
+
+impl Group {
+    /// Reads a payload, all of it.
+    pub(super) fn read(mut bytes: &[u8]) -> Option<Group> {
+        let GroupHead { rewound, first, .. } = GroupHead::read(&mut bytes)?;
+        let count = take_varint(&mut bytes)?;
+        let mut places: Vec<Place> = Vec::new();
+        for _ in 0..count {
+            let place = read_place(&mut bytes)?;
+            if places.last().is_some_and(|last| last.seat >= place.seat) {
+                return None;
+            }
+            places.push(place);
+        }
+        let held = places.iter().map(|place| place.last.len()).sum::<usize>();
+        let ours = bytes.is_empty() && held <= MAX_TICK_BYTES;
+        ours.then_some(Group { rewound, first, places })
+    }
+
+    /// Whether this is what a group says where `timeline` stands.
+    pub(super) fn fits(&self, timeline: &Timeline) -> bool {
+        let same = |(ours, theirs): (&Place, &Place)| {
+            ours.seat == theirs.seat
+                && ours.joined == theirs.joined
+                && ours.leaving == theirs.leaving
+                && ours.last == theirs.last
+        };
+        self.first == timeline.next
+            && self.places.len() == timeline.places.len()
+            && self.places.iter().zip(&timeline.places).all(same)
+    }
+}
+
+fn read_place(bytes: &mut &[u8]) -> Option<Place> {
+    let seat = Seat(take_byte(bytes)?);
+    let flags = take_byte(bytes)?;
+    let length = usize::try_from(take_varint(bytes)?).ok().filter(|&length| length <= MAX_INPUT_BYTES)?;
+    let (last, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    let known = flags & !(JOINED | LEAVING) == 0;
+    let (joined, leaving) = (flags & JOINED != 0, flags & LEAVING != 0);
+    known.then(|| Place { joined, leaving, last: last.to_vec(), ..Place::new(seat) })
+}
+
+fn take_byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (&byte, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(byte)
+}

@@ -1,0 +1,115 @@
+//! What is said once about a session: which game, which build, from which start.
+
+use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, from_canonical, to_canonical};
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_NAME_BYTES, MAX_PLACE_BYTES, MAX_SETUP_BYTES};
+
+/// What is said once about a session: all that a replay needs to know before the first tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The name of the game.
+    pub game: String,
+    /// What decides the simulation: only this build replays the log.
+    pub build: BuildId,
+    /// The git commit to check out for that build.
+    pub commit: String,
+    /// The shape of state, setup and input.
+    pub schema: SchemaHash,
+    /// The canonical bytes of the game's setup.
+    pub setup: Vec<u8>,
+    /// The seed of the session.
+    pub seed: u64,
+    /// Ticks a second.
+    pub rate: TickRate,
+    /// The name of the session.
+    pub session: String,
+    /// When it began, in milliseconds of Unix time.
+    pub started_unix_ms: u64,
+    /// The first tick in this file: 1, or later in a segment that continues another.
+    pub first_tick: Tick,
+}
+
+/// A header that cannot be written: a text is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {field} of a log takes at most {max_bytes} bytes")]
+pub struct BadHeader {
+    field: &'static str,
+    max_bytes: usize,
+}
+
+/// The same in types that have canonical bytes.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    game: String,
+    build: BuildId,
+    commit: String,
+    schema: SchemaHash,
+    setup: Vec<u8>,
+    seed: u64,
+    rate_hz: u16,
+    session: String,
+    started_unix_ms: u64,
+    first_tick: Tick,
+}
+
+impl Header {
+    /// A header with nothing else known: 60 ticks a second from tick 1.
+    pub fn new(game: impl Into<String>, session: impl Into<String>) -> Header {
+        Header {
+            game: game.into(),
+            build: BuildId::from_bytes([0; BuildId::LEN]),
+            commit: String::new(),
+            schema: SchemaHash::from_bytes([0; SchemaHash::LEN]),
+            setup: Vec::new(),
+            seed: 0,
+            rate: TickRate::hz(60),
+            session: session.into(),
+            started_unix_ms: 0,
+            first_tick: Tick(1),
+        }
+    }
+
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, BadHeader> {
+        let limits = [
+            ("game", self.game.len(), MAX_NAME_BYTES),
+            ("commit", self.commit.len(), MAX_NAME_BYTES),
+            ("session", self.session.len(), MAX_PLACE_BYTES),
+            ("setup", self.setup.len(), MAX_SETUP_BYTES),
+        ];
+        if let Some(&(field, _, max_bytes)) = limits.iter().find(|(_, len, max)| len > max) {
+            return Err(BadHeader { field, max_bytes });
+        }
+        let stored = Stored {
+            game: self.game.clone(),
+            build: self.build,
+            commit: self.commit.clone(),
+            schema: self.schema,
+            setup: self.setup.clone(),
+            seed: self.seed,
+            rate_hz: u16::try_from(self.rate.per_second()).unwrap_or(u16::MAX),
+            session: self.session.clone(),
+            started_unix_ms: self.started_unix_ms,
+            first_tick: self.first_tick,
+        };
+        Ok(to_canonical(&stored).expect("texts, bytes and numbers have canonical bytes"))
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Header> {
+        let stored: Stored = from_canonical(bytes).ok()?;
+        let header = Header {
+            game: stored.game,
+            build: stored.build,
+            commit: stored.commit,
+            schema: stored.schema,
+            setup: stored.setup,
+            seed: stored.seed,
+            rate: (1..=1000).contains(&stored.rate_hz).then(|| TickRate::hz(stored.rate_hz))?,
+            session: stored.session,
+            started_unix_ms: stored.started_unix_ms,
+            first_tick: stored.first_tick,
+        };
+        // Bytes that we would write otherwise are not ours.
+        header.to_bytes().is_ok_and(|again| again == bytes).then_some(header)
+    }
+}

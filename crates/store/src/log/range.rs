@@ -1,0 +1,246 @@
+//! A binary range coder: each bit costs as much as it surprises.
+//!
+//! Encoding and decoding are the same function over [`Coder`], given the value or finding it, so that they cannot drift
+//! apart. A frame is one run of the coder; the decoder takes zeros for what follows the bytes of a frame.
+
+use super::model::Bit;
+
+/// Bits in the window that `low` and `range` describe.
+const WINDOW_BITS: u32 = 48;
+const WINDOW: u64 = 1 << WINDOW_BITS;
+/// Below this, a byte is settled and goes out.
+const SETTLED: u64 = WINDOW >> 8;
+const WINDOW_BYTES: usize = 6;
+
+/// Writes the bits it is given, or ignores them and returns those it reads.
+pub(super) trait Coder {
+    /// One bit, as likely as the model says.
+    fn bit(&mut self, model: &mut Bit, bit: bool) -> bool;
+
+    /// The lowest `count` bits of a number of which nothing is known.
+    fn even(&mut self, value: u64, count: u32) -> u64;
+
+    /// A number below `models.len()`, a power of two, bit by bit from the top.
+    fn tree(&mut self, models: &mut [Bit], value: usize) -> usize {
+        let mut node = 1;
+        for at in (0..models.len().trailing_zeros()).rev() {
+            let bit = self.bit(&mut models[node], value >> at & 1 == 1);
+            node = node << 1 | usize::from(bit);
+        }
+        node - models.len()
+    }
+
+    /// A number that is usually below `models.len() - 1`, and below 2^`wide` always.
+    fn number(&mut self, models: &mut [Bit], value: u64, wide: u32) -> u64 {
+        let escape = models.len() - 1;
+        let small = usize::try_from(value).map_or(escape, |value| value.min(escape));
+        let small = self.tree(models, small);
+        if small == escape { self.even(value, wide) } else { small as u64 }
+    }
+}
+
+/// Writes a frame's bits.
+#[derive(Debug, Default)]
+pub(super) struct RangeEncoder {
+    low: u64,
+    range: u64,
+    out: Vec<u8>,
+}
+
+impl RangeEncoder {
+    /// Begins a frame.
+    pub(super) fn begin(&mut self) {
+        self.out.clear();
+        self.low = 0;
+        self.range = WINDOW;
+    }
+
+    /// How many bytes are settled.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Ends the frame with as few bytes as tell it from every other, and returns all of them.
+    pub(super) fn finish(&mut self) -> &[u8] {
+        for count in 0..=WINDOW_BYTES {
+            let unit = WINDOW >> (8 * count);
+            let value = self.low.next_multiple_of(unit);
+            if value < self.low + self.range {
+                self.low = value;
+                self.carry();
+                let bytes = (self.low << (64 - WINDOW_BITS)).to_be_bytes();
+                self.out.extend_from_slice(&bytes[..count]);
+                break;
+            }
+        }
+        &self.out
+    }
+
+    fn carry(&mut self) {
+        if self.low >= WINDOW {
+            self.low -= WINDOW;
+            for byte in self.out.iter_mut().rev() {
+                *byte = byte.wrapping_add(1);
+                if *byte != 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        self.carry();
+        while self.range < SETTLED {
+            self.out.push((self.low >> (WINDOW_BITS - 8)) as u8);
+            self.low = (self.low % SETTLED) << 8;
+            self.range <<= 8;
+        }
+    }
+}
+
+impl Coder for RangeEncoder {
+    fn bit(&mut self, model: &mut Bit, bit: bool) -> bool {
+        let bound = (self.range >> 16) * model.chance();
+        if bit {
+            self.range = bound;
+        } else {
+            self.low += bound;
+            self.range -= bound;
+        }
+        model.learn(bit);
+        self.settle();
+        bit
+    }
+
+    fn even(&mut self, value: u64, count: u32) -> u64 {
+        for at in (0..count).rev() {
+            self.range >>= 1;
+            if value >> at & 1 == 1 {
+                self.low += self.range;
+            }
+            self.settle();
+        }
+        value
+    }
+}
+
+/// Reads a frame's bits. It does not own the bytes: see [`RangeDecoder::over`].
+#[derive(Debug, Default)]
+pub(super) struct RangeDecoder {
+    code: u64,
+    range: u64,
+    taken: usize,
+}
+
+impl RangeDecoder {
+    /// Begins a frame.
+    pub(super) fn begin(&mut self, bytes: &[u8]) {
+        *self = RangeDecoder { code: 0, range: WINDOW, taken: 0 };
+        (0..WINDOW_BYTES).for_each(|_| self.take(bytes));
+    }
+
+    /// The decoder on the bytes of its frame.
+    pub(super) fn over<'a>(&'a mut self, bytes: &'a [u8]) -> Reading<'a> {
+        Reading { state: self, bytes }
+    }
+
+    /// Whether more was read than any encoder would have left out: then the bytes are not a frame of ours.
+    pub(super) fn is_overrun(&self, bytes: &[u8]) -> bool {
+        self.taken > bytes.len() + WINDOW_BYTES
+    }
+
+    /// Whether bytes are left that nothing was read from.
+    pub(super) fn has_rest(&self, bytes: &[u8]) -> bool {
+        self.taken < bytes.len()
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let byte = bytes.get(self.taken).copied().unwrap_or(0);
+        self.code = self.code << 8 | u64::from(byte);
+        self.taken += 1;
+    }
+}
+
+/// A [`RangeDecoder`] on its bytes.
+pub(super) struct Reading<'a> {
+    state: &'a mut RangeDecoder,
+    bytes: &'a [u8],
+}
+
+impl Reading<'_> {
+    fn settle(&mut self) {
+        while self.state.range < SETTLED {
+            self.state.take(self.bytes);
+            self.state.range <<= 8;
+        }
+    }
+}
+
+impl Coder for Reading<'_> {
+    fn bit(&mut self, model: &mut Bit, _: bool) -> bool {
+        let bound = (self.state.range >> 16) * model.chance();
+        let bit = self.state.code < bound;
+        if bit {
+            self.state.range = bound;
+        } else {
+            self.state.code -= bound;
+            self.state.range -= bound;
+        }
+        model.learn(bit);
+        self.settle();
+        bit
+    }
+
+    fn even(&mut self, _: u64, count: u32) -> u64 {
+        let mut value = 0;
+        for _ in 0..count {
+            self.state.range >>= 1;
+            let bit = self.state.code >= self.state.range;
+            if bit {
+                self.state.code -= self.state.range;
+            }
+            value = value << 1 | u64::from(bit);
+            self.settle();
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            steps in proptest::collection::vec((any::<bool>(), any::<u64>(), 0u32..=64, 0usize..4), 0..600),
+        ) {
+            let mut encoder = RangeEncoder::default();
+            encoder.begin();
+            let mut models = [Bit::NEW; 4];
+            let mask = |count: u32| u64::MAX.checked_shr(64 - count).unwrap_or(0);
+            for &(bit, value, count, model) in &steps {
+                // Mostly the same, so that models become sure.
+                encoder.bit(&mut models[model], bit && model == 0);
+                encoder.even(value & mask(count % 9), count % 9);
+            }
+            let bytes = encoder.finish().to_vec();
+            let mut decoder = RangeDecoder::default();
+            decoder.begin(&bytes);
+            let mut models = [Bit::NEW; 4];
+            for &(bit, value, count, model) in &steps {
+                prop_assert_eq!(decoder.over(&bytes).bit(&mut models[model], false), bit && model == 0);
+                prop_assert_eq!(decoder.over(&bytes).even(0, count % 9), value & mask(count % 9));
+            }
+            prop_assert!(!decoder.is_overrun(&bytes) && !decoder.has_rest(&bytes));
+        }
+    }
+
+    #[test]
+    fn nothing_takes_no_bytes() {
+        let mut encoder = RangeEncoder::default();
+        encoder.begin();
+        assert!(encoder.finish().is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! The end of a log that may have been cut anywhere: where its last group and its last valid frame are.
+//!
+//! One frame is appended and synced before the next, so only the last can be torn. What is not valid, with nothing valid
+//! after it, is a torn tail; with a valid frame after it, it was once written in full, and is damage.
+
+use std::io;
+
+use sametick_sim::Tick;
+
+use crate::disk::Source;
+
+use super::frame::{CRC_LEN, FrameKind, MAX_HEAD_LEN};
+use super::group::MARK;
+use super::window::{Fault, Window};
+
+/// How much is searched at once, from the end to the front.
+const STRETCH: usize = 8 * 1024;
+
+/// How far after a frame that is not valid others are searched for. A group is closed long before it has as much after
+/// one frame, and the start of another would have been found from the end.
+const SEARCH: u64 = 128 * 1024;
+
+/// How a log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// How many bytes are valid; the rest, if any, was torn off in the middle of a frame.
+    pub valid_bytes: u64,
+    /// How many bytes after them are not: [`repair`](super::repair) cuts them.
+    pub torn_bytes: u64,
+    /// The last tick that is there.
+    pub last_tick: Tick,
+    /// Whether the session was ended, rather than cut off.
+    pub ended: bool,
+}
+
+/// The offset of the last group of a log whose first frame ends at `front`.
+pub(super) fn find_last_group<S: Source>(
+    window: &mut Window<S>,
+    front: u64,
+    end: u64,
+) -> io::Result<Option<u64>> {
+    let mut high = end;
+    while high > front {
+        let low = high.saturating_sub(STRETCH as u64).max(front);
+        // A mark may lie across the border.
+        let len = (high - low) as usize + MARK.len() - 1;
+        let stretch = window.bytes(low, len)?;
+        let marks = stretch.windows(MARK.len()).enumerate().rev();
+        let marks: Vec<u64> = marks.filter(|(_, at)| *at == MARK).map(|(at, _)| low + at as u64).collect();
+        for mark in marks {
+            if let Some(group) = group_at_mark(window, mark, front, end)? {
+                return Ok(Some(group));
+            }
+        }
+        high = low;
+    }
+    Ok(None)
+}
+
+/// The offset of the group whose payload begins at `mark`, if there is one.
+fn group_at_mark<S: Source>(
+    window: &mut Window<S>,
+    mark: u64,
+    front: u64,
+    end: u64,
+) -> io::Result<Option<u64>> {
+    for head_len in 1..=MAX_HEAD_LEN as u64 {
+        let Some(offset) = mark.checked_sub(head_len).filter(|&offset| offset >= front) else { break };
+        match window.frame(offset, end) {
+            Ok(frame) if frame.kind == FrameKind::Group && frame.payload.starts_with(MARK) => {
+                return Ok(Some(offset));
+            }
+            Err(Fault::Io(error)) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a valid frame begins soon after `offset`.
+pub(super) fn valid_after<S: Source>(window: &mut Window<S>, offset: u64, end: u64) -> io::Result<bool> {
+    let last = end.saturating_sub(CRC_LEN as u64).min(offset + SEARCH);
+    for at in offset + 1..last {
+        match window.frame(at, end) {
+            Ok(_) => return Ok(true),
+            Err(Fault::Io(error)) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,188 @@
+//! Putting frames on a disk, one after the other, whatever the disk does.
+
+use std::collections::VecDeque;
+use std::io;
+
+use sametick_sim::Tick;
+
+use crate::disk::Disk;
+
+use super::encoder::{FrameInfo, LogEncoder, PushError};
+use super::header::{BadHeader, Header};
+use super::record::{Record, TickInputs};
+use super::timeline::Position;
+
+/// Appends frames in order, each synced before the next, and begins each again from what is really stored when the disk
+/// has failed. It decides nothing about time: [`drive`](Appender::drive) is called again whenever its owner likes.
+#[derive(Debug)]
+pub struct Appender<D> {
+    disk: D,
+    waiting: VecDeque<(Vec<u8>, FrameInfo)>,
+    /// Buffers of frames that are durable, to be used again.
+    spare: Vec<Vec<u8>>,
+    durable_len: u64,
+    durable_crc: u32,
+    durable_tick: Option<Tick>,
+    /// The disk has failed, and what it holds beyond `durable_len` is unknown.
+    failed: bool,
+}
+
+impl<D: Disk> Appender<D> {
+    /// On an empty disk, or at the end of a log whose bytes are `existing`.
+    pub fn new(disk: D, existing: &[u8]) -> Appender<D> {
+        Appender {
+            disk,
+            waiting: VecDeque::new(),
+            spare: Vec::new(),
+            durable_len: existing.len() as u64,
+            durable_crc: crc32c::crc32c(existing),
+            durable_tick: None,
+            failed: false,
+        }
+    }
+
+    /// Takes everything that is ready.
+    pub fn take_from(&mut self, encoder: &mut LogEncoder) {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        while let Some(info) = encoder.poll_frame(&mut buffer) {
+            self.push(buffer, info);
+            buffer = self.spare.pop().unwrap_or_default();
+        }
+        self.spare.push(buffer);
+    }
+
+    /// Takes a frame.
+    pub fn push(&mut self, frame: Vec<u8>, info: FrameInfo) {
+        self.waiting.push_back((frame, info));
+    }
+
+    /// Appends and syncs what is waiting. After an error everything that is not durable is still waiting.
+    pub fn drive(&mut self) -> io::Result<()> {
+        while !self.waiting.is_empty() {
+            self.drive_one()?;
+        }
+        Ok(())
+    }
+
+    /// Appends and syncs the next frame, if there is one.
+    pub fn drive_one(&mut self) -> io::Result<()> {
+        let Some((frame, info)) = self.waiting.front() else { return Ok(()) };
+        if self.failed {
+            self.disk.recover(self.durable_len, self.durable_crc)?;
+        }
+        self.failed = true;
+        self.disk.append(frame)?;
+        self.disk.sync()?;
+        self.failed = false;
+        self.durable_len += frame.len() as u64;
+        self.durable_crc = crc32c::crc32c_append(self.durable_crc, frame);
+        self.durable_tick = Some(info.last_tick);
+        let (frame, _) = self.waiting.pop_front().expect("it was looked at");
+        self.spare.push(frame);
+        Ok(())
+    }
+
+    /// How many bytes would survive a crash.
+    pub fn durable_len(&self) -> u64 {
+        self.durable_len
+    }
+
+    /// The last tick that would survive a crash, of those appended here.
+    pub fn durable_tick(&self) -> Option<Tick> {
+        self.durable_tick
+    }
+
+    /// How many bytes are waiting.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting.iter().map(|(frame, _)| frame.len()).sum()
+    }
+
+    /// The disk.
+    pub fn disk(&self) -> &D {
+        &self.disk
+    }
+
+    /// The disk, to make it fail or heal.
+    pub fn disk_mut(&mut self) -> &mut D {
+        &mut self.disk
+    }
+}
+
+/// Why a record is not in the log yet.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// It was not taken.
+    #[error(transparent)]
+    Push(#[from] PushError),
+    /// It was taken, and waits until the disk works again: do not push it again.
+    #[error("the log cannot be written: {0}")]
+    Disk(#[from] io::Error),
+}
+
+/// An encoder and its disk in one: for tools, tests and the simulator. A server uses a [`FileLog`](super::FileLog), which
+/// does not wait for a disk.
+#[derive(Debug)]
+pub struct LogWriter<D> {
+    encoder: LogEncoder,
+    appender: Appender<D>,
+}
+
+impl<D: Disk> LogWriter<D> {
+    /// A new log on an empty disk.
+    pub fn new(disk: D, header: &Header) -> Result<LogWriter<D>, BadHeader> {
+        LogEncoder::new(header).map(|encoder| LogWriter::with_encoder(disk, encoder, &[]))
+    }
+
+    /// Goes on at the end of a log whose valid bytes are `existing`.
+    pub fn resume(disk: D, header: &Header, position: Position, existing: &[u8]) -> LogWriter<D> {
+        LogWriter::with_encoder(disk, LogEncoder::resume(header, position), existing)
+    }
+
+    /// An encoder of one's own choice, on a disk that holds `existing`.
+    pub fn with_encoder(disk: D, encoder: LogEncoder, existing: &[u8]) -> LogWriter<D> {
+        LogWriter { encoder, appender: Appender::new(disk, existing) }
+    }
+
+    /// Takes a record, and writes what is ready.
+    pub fn push(&mut self, record: &Record) -> Result<(), WriteError> {
+        self.encoder.push(record)?;
+        self.drive()
+    }
+
+    /// Takes the inputs of a tick, and writes what is ready.
+    pub fn push_inputs(&mut self, inputs: &TickInputs) -> Result<(), WriteError> {
+        self.encoder.push_inputs(inputs)?;
+        self.drive()
+    }
+
+    /// Makes everything durable that was taken.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        self.encoder.flush();
+        self.drive()
+    }
+
+    /// The last tick that would survive a crash, of those appended here.
+    pub fn durable_tick(&self) -> Option<Tick> {
+        self.appender.durable_tick()
+    }
+
+    /// The next tick to close.
+    pub fn next_tick(&self) -> Tick {
+        self.encoder.next_tick()
+    }
+
+    /// The disk.
+    pub fn disk(&self) -> &D {
+        self.appender.disk()
+    }
+
+    /// The disk, to make it fail or heal.
+    pub fn disk_mut(&mut self) -> &mut D {
+        self.appender.disk_mut()
+    }
+
+    fn drive(&mut self) -> Result<(), WriteError> {
+        self.appender.take_from(&mut self.encoder);
+        Ok(self.appender.drive()?)
+    }
+}

@@ -1,0 +1,5 @@
+//! The log: bytes, round trips, damage, sizes, disks.
+
+mod sessions;
+mod sizes;
+mod trips;

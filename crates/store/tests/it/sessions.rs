@@ -1,0 +1,193 @@
+//! Sessions to log: random ones with everything in them, and the workload that the size of a log is measured on.
+
+use sametick_sim::{Rng, Row, Seat, StateHash, Tick};
+use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, Record, TickInputs};
+
+/// The header of every test.
+pub fn header() -> Header {
+    Header { commit: "0123abc".into(), setup: vec![1, 2, 3], seed: 7, ..Header::new("pong", "den") }
+}
+
+/// All bytes of a log of these records.
+pub fn log_of(records: &[Record], options: EncoderOptions) -> Vec<u8> {
+    let mut encoder = LogEncoder::new(&header()).unwrap().with_options(options);
+    for record in records {
+        encoder.push(record).unwrap_or_else(|error| panic!("{record:?}: {error}"));
+    }
+    encoder.flush();
+    drain(&mut encoder)
+}
+
+/// Everything that is ready.
+pub fn drain(encoder: &mut LogEncoder) -> Vec<u8> {
+    let (mut all, mut frame) = (vec![], vec![]);
+    while encoder.poll_frame(&mut frame).is_some() {
+        all.extend_from_slice(&frame);
+    }
+    all
+}
+
+/// A session in which anything may happen, and happens often.
+pub struct Wild {
+    rng: Rng,
+    records: Vec<Record>,
+    next: Tick,
+    /// Who is there after each closed tick.
+    seated: Vec<Vec<Seat>>,
+    inputs: Vec<Vec<u8>>,
+}
+
+impl Wild {
+    pub fn records(seed: u64, steps: u32) -> Vec<Record> {
+        let inputs = vec![vec![]; 256];
+        let mut wild =
+            Wild { rng: Rng::new(seed), records: vec![], next: Tick(1), seated: vec![vec![]], inputs };
+        for _ in 0..steps {
+            if wild.rng.chance(1, 12) {
+                wild.event();
+            }
+            wild.tick();
+        }
+        if wild.rng.chance(1, 2) {
+            wild.records.push(Record::End);
+        }
+        wild.records
+    }
+
+    fn tick(&mut self) {
+        let tick = self.next;
+        let mut rows: Vec<(Seat, bool, bool)> =
+            self.seated[self.seated.len() - 1].iter().map(|&seat| (seat, false, false)).collect();
+        if self.rng.chance(1, 10) {
+            let seat = Seat(self.rng.below(6) as u8 * 51);
+            if !rows.iter().any(|row| row.0 == seat) {
+                rows.push((seat, true, false));
+                let commit = if self.rng.chance(1, 2) { "0123abc" } else { "other" };
+                let name = "x".repeat(self.rng.below(5) as usize);
+                self.records.push(Record::Joined { tick, seat, name, commit: commit.into() });
+            }
+        }
+        for row in &mut rows {
+            if self.rng.chance(1, 40) {
+                row.2 = true;
+                let why = [Leaving::Left, Leaving::Kicked, Leaving::TimedOut][self.rng.below(3) as usize];
+                self.records.push(Record::Left { tick, seat: row.0, why });
+            }
+        }
+        rows.sort();
+        let mut inputs = TickInputs::new();
+        inputs.clear(tick);
+        for &(seat, joined, left) in &rows {
+            let input = self.input(seat);
+            inputs.push(Row { seat, joined, left, input: input.as_deref() });
+        }
+        self.records.push(Record::Inputs(inputs));
+        self.seated.push(rows.iter().filter(|row| !row.2).map(|row| row.0).collect());
+        self.next = tick.next();
+    }
+
+    fn input(&mut self, seat: Seat) -> Option<Vec<u8>> {
+        let last = &mut self.inputs[seat.index()];
+        match self.rng.below(12) {
+            0 => return None,
+            1 => *last = (0..self.rng.below(65)).map(|_| self.rng.next_u64() as u8).collect(),
+            2..4 if !last.is_empty() => {
+                let at = self.rng.below(last.len() as u64) as usize;
+                last[at] ^= 1 << self.rng.below(8);
+            }
+            _ => {}
+        }
+        Some(last.clone())
+    }
+
+    fn event(&mut self) {
+        let closed = self.next.0 - 1;
+        let tick = Tick(closed - self.rng.below(u64::from(closed.min(100)) + 1) as u32);
+        let (seat, hash) = (Seat(self.rng.below(256) as u8), StateHash(self.rng.next_u64()));
+        let record = match self.rng.below(9) {
+            0..3 => Record::Check { tick, hash },
+            3 => Record::Dissent { tick, seat, hash },
+            4 => Record::Snapshot { tick, hash, place: "objects/…/save".into() },
+            5 => Record::Desync { tick, seat },
+            6 => Record::Dispute { tick },
+            7 => Record::Resumed { unix_ms: self.rng.next_u64() },
+            _ => {
+                self.seated.truncate(tick.0 as usize + 1);
+                self.next = tick.next();
+                Record::Rewind { to: tick }
+            }
+        };
+        self.records.push(record);
+    }
+}
+
+/// What the players of a measured session do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Play {
+    /// One byte of buttons, one of which toggles five times a second on average.
+    Buttons,
+    /// Nothing at all.
+    Idle,
+    /// Two sticks of 16 bits, each moving most of the time, by small steps.
+    Sticks,
+}
+
+/// Feeds `ticks` ticks of a session to `each`, with the check of every 30th a little later.
+pub fn play(play: Play, players: u8, ticks: u32, mut each: impl FnMut(&Record)) {
+    let mut rng = Rng::new(42);
+    let mut states = vec![[0u8; 4]; usize::from(players)];
+    let mut record = Record::Inputs(TickInputs::new());
+    let mut due = Tick::ZERO;
+    for tick in (1..=ticks).map(Tick) {
+        let joined = tick == Tick(1);
+        for seat in (0..players).map(Seat).filter(|_| joined) {
+            each(&Record::Joined { tick, seat, name: "player".into(), commit: "0123abc".into() });
+        }
+        states.iter_mut().for_each(|state| move_on(play, &mut rng, state));
+        let len = if play == Play::Sticks { 4 } else { 1 };
+        let Record::Inputs(inputs) = &mut record else { unreachable!() };
+        let row = |(seat, state): (usize, &'_ [u8; 4])| (Seat(seat as u8), *state);
+        inputs.clear(tick);
+        for (seat, state) in states.iter().enumerate().map(row) {
+            inputs.push(Row { seat, joined, left: false, input: Some(&state[..len]) });
+        }
+        each(&record);
+        // Everybody's hash is there three to eight ticks later.
+        if tick.0 % 30 == 0 {
+            due = tick + 3 + rng.below(6) as u32;
+        }
+        if tick == due {
+            each(&Record::Check { tick: tick - tick.0 % 30, hash: StateHash(rng.next_u64()) });
+        }
+    }
+}
+
+fn move_on(play: Play, rng: &mut Rng, state: &mut [u8; 4]) {
+    match play {
+        Play::Idle => {}
+        Play::Buttons if rng.chance(5, 60) => state[0] ^= 1 << rng.below(8),
+        Play::Buttons => {}
+        Play::Sticks => {
+            for stick in state.chunks_exact_mut(2) {
+                if rng.chance(3, 4) {
+                    let step = rng.below(513) as i16 - 256;
+                    let at = i16::from_le_bytes([stick[0], stick[1]]).saturating_add(step);
+                    stick.copy_from_slice(&at.to_le_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// The log of a measured session.
+pub fn played(how: Play, players: u8, ticks: u32) -> Vec<u8> {
+    let mut encoder = LogEncoder::new(&header()).unwrap();
+    let mut all = vec![];
+    play(how, players, ticks, |record| {
+        encoder.push(record).unwrap();
+        all.extend(drain(&mut encoder));
+    });
+    encoder.flush();
+    all.extend(drain(&mut encoder));
+    all
+}
