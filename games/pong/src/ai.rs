@@ -64,7 +64,8 @@ pub(crate) fn think(
 /// A simple player for headless clients and tests.
 ///
 /// It always looks and judges exactly, but sees the ball only in its own half, and meets it with another part of its
-/// paddle every time, so that rallies between two of them end. It needs nothing but the state, and plays on any seat; a seat that only watches does nothing.
+/// paddle every time, so that rallies between two of them end. It needs nothing but the state,
+/// and plays on any seat; on one that only watches it does nothing.
 pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
     let court = pong.rules.court();
     let Some(wall) = Wall::of(seat).filter(|wall| court.is_open(*wall)) else {

@@ -1,8 +1,8 @@
 //! The ball in flight: swept from contact to contact, so that it passes through nothing however fast it is.
 //!
-//! Inside the lines of the four walls ([`Court::line`]) the ball's centre moves straight. On a line it meets a solid wall,
-//! a paddle, or neither, and then it is lost. A motion is cut at the first line it reaches; what is left of the tick goes
-//! on from there, so a corner is nothing but two contacts in one tick.
+//! Inside the lines of the four walls ([`Court::line`]) the ball's centre moves straight. On a line it meets a solid
+//! wall, a paddle, or neither, and then it is lost. A motion is cut at the first line it reaches; what is left of the
+//! tick goes on from there, so a corner is nothing but two contacts in one tick.
 
 use crate::court::{Axis, Court, HALF_LENGTH, Point, RADIUS, UNIT, Wall};
 use crate::state::{Ball, Paddle};
@@ -144,7 +144,7 @@ fn out_of_corner(slant: i32, along: i32, axis: Axis, court: Court) -> i32 {
 
 /// A motion away from a wall at this speed.
 ///
-/// The slant is at most four fifths of it, so three fifths lead away from the wall, and the ball always arrives somewhere.
+/// The slant is at most four fifths of it, so three fifths lead away from the wall, and the ball always arrives.
 fn leave(wall: Wall, speed: i32, slant: i32) -> Point {
     let slant = slant.clamp(-speed * 4 / 5, speed * 4 / 5);
     let away = (speed * speed - slant * slant).isqrt();

@@ -2,10 +2,10 @@
 //!
 //! # Rules
 //!
-//! - Seat 0 defends the left wall, seat 1 the right, seat 2 the top, seat 3 the bottom. With fewer than four players the
-//!   walls left over are solid and the ball bounces off them. Seats beyond the players only watch.
-//! - Someone serves: the ball sticks to their paddle until they let it go, or until three seconds have passed. Its angle is
-//!   random, bent by the way the paddle moves. Who has just missed a ball serves next.
+//! - Seat 0 defends the left wall, seat 1 the right, seat 2 the top, seat 3 the bottom. With fewer than four players
+//!   the walls left over are solid and the ball bounces off them. Seats beyond the players only watch.
+//! - Someone serves: the ball sticks to their paddle until they let it go, or until three seconds have passed. Its
+//!   angle is random, bent by the way the paddle moves. Who has just missed a ball serves next.
 //! - A paddle returns the ball at an angle that depends on where it was hit and how the paddle moved; with both, the
 //!   ball also gets faster. The speed grows over a rally up to a limit, and never falls.
 //! - A ball that passes a paddle's front is lost for that paddle: a point for whoever touched it last, or, if
@@ -18,8 +18,8 @@
 //! # Who is there
 //!
 //! A game begins when every wall has its player; with [`bots`](Setup::bots), also when everyone present is ready, or by
-//! itself after five seconds without anyone. A bot takes the paddle of an empty seat, in the place and motion it was left
-//! in, and gives it back to whoever sits down; the game goes on. Without bots such a paddle stands still, and the next
+//! itself after five seconds without anyone. A bot takes the paddle of an empty seat, in the place and motion it
+//! was left in, and gives it back to whoever sits down; the game goes on. Without bots such a paddle stands still, and the next
 //! serve waits until its seat is taken again. The score stays with the paddle.
 //!
 //! An input that did not arrive in time means: moving on as before, and no button pressed.

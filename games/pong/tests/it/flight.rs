@@ -169,7 +169,7 @@ fn every_place_on_a_line_can_be_defended() {
     }
 }
 
-/// No ball is longer under way than this between two paddles: twice across the court at three fifths of a serve's speed.
+/// No ball is longer under way between two paddles: twice across the court at three fifths of a serve's speed.
 const LONGEST_FLIGHT_TICKS: u32 = 2 * 320 * 5 / 3 * UNIT as u32 / SERVE_SPEED as u32 + 10;
 
 /// Watches a session: energy bounds, and how long the ball is under way.
