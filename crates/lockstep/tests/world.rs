@@ -6,8 +6,8 @@ use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Session};
 use sametick_sim::{BuildId, Game, Inputs, Rng, StateHash, Tick, TickRate, Time};
-use sametick_wire::pair::{Pair, Side};
 use sametick_wire::Carrier;
+use sametick_wire::pair::{Pair, Side};
 use serde::{Deserialize, Serialize};
 
 /// Every input matters for ever after, so that no difference can heal.

@@ -5,14 +5,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use sametick_lockstep::relay::RelayConfig;
 use sametick_transport::clock::{Clock, random};
 use sametick_transport::dial::Locator;
+use sametick_transport::hub::{App, Links};
 use sametick_transport::keeper::Keeper;
+use sametick_wire::access::AccessKey;
 use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
 
+use crate::bot::{BotError, BotPlan, play_pong};
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::ping::{PingError, PingServer, Plan, ping};
+use crate::relay::RelayApp;
 use crate::secret::{Secret, SecretError};
 
 /// A runtime for real-time multiplayer games
@@ -26,7 +31,8 @@ use crate::secret::{Secret, SecretError};
 Examples:
   sametick                                    answer pings on this machine
   sametick ping udp://127.0.0.1:7777          measure the way to it
-  sametick ping serve --listen 0.0.0.0        answer pings from other machines"
+  sametick relay --listen 0.0.0.0             let players meet
+  sametick bot pong --connect udp://127.0.0.1:7777"
 )]
 pub struct Command {
     #[command(subcommand)]
@@ -37,6 +43,98 @@ pub struct Command {
 enum What {
     /// Measure a link: handshake, round trips, loss and bytes
     Ping(PingArgs),
+    /// Let players of any lockstep game meet
+    #[command(after_help = "\
+Examples:
+  sametick relay --listen 0.0.0.0
+  SAMETICK_SECRET=opensesame sametick relay --listen 0.0.0.0 --ticks-per-packet 2")]
+    Relay(RelayArgs),
+    /// Play with headless players, and see whether they agree
+    #[command(subcommand)]
+    Bot(BotGame),
+}
+
+#[derive(Debug, Args)]
+struct RelayArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+
+    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
+    ticks_per_packet: u32,
+}
+
+#[derive(Debug, Subcommand)]
+enum BotGame {
+    /// Pong, for two to four
+    #[command(after_help = "\
+Examples:
+  sametick bot pong --connect udp://127.0.0.1:7777 --count 4 --seconds 10
+  sametick bot pong --connect quic://HOST:7778?cert=HASH --netem \"rtt=100ms,jitter=20ms,loss=5%\" --json
+
+Ends with an error if any two players disagree.")]
+    Pong(BotArgs),
+}
+
+#[derive(Debug, Args)]
+struct BotArgs {
+    /// The relay: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://
+    #[arg(long, value_name = "URL")]
+    connect: Locator,
+
+    /// The session to meet in
+    #[arg(long, value_name = "NAME", default_value = "bots")]
+    session: String,
+
+    /// How many players
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
+    count: u32,
+
+    /// For how long
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// What every command that calls a server takes.
+#[derive(Debug, Args)]
+struct ClientArgs {
+    /// Put a bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=2%"
+    #[arg(long, value_name = "PROFILE")]
+    netem: Option<Profile>,
+
+    /// The bad network's seed: the same seed does the same to the same packets
+    #[arg(long, value_name = "SEED", requires = "netem")]
+    seed: Option<u64>,
+
+    /// Print the report as one line of JSON
+    #[arg(long)]
+    json: bool,
+
+    /// A file with the passphrase on its first line. Without it, $SAMETICK_SECRET counts
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<PathBuf>,
+}
+
+impl ClientArgs {
+    fn key(&self) -> Result<AccessKey, SecretError> {
+        Secret::find(self.secret_file.as_deref()).key()
+    }
+
+    fn netem(&self) -> Option<(Profile, u64)> {
+        let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
+        self.netem.map(|profile| (profile, seed))
+    }
+
+    /// Prints a report for people, or for programs.
+    fn print<R: serde::Serialize + std::fmt::Display>(&self, report: &R) -> io::Result<()> {
+        match self.json {
+            true => writeln!(io::stdout(), "{}", serde_json::to_string(report).map_err(io::Error::other)?),
+            false => writeln!(io::stdout(), "{report}"),
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -74,21 +172,8 @@ struct PingArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 32, value_parser = size)]
     size: usize,
 
-    /// Put a bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=2%"
-    #[arg(long, value_name = "PROFILE")]
-    netem: Option<Profile>,
-
-    /// The bad network's seed: the same seed does the same to the same packets
-    #[arg(long, value_name = "SEED", requires = "netem")]
-    seed: Option<u64>,
-
-    /// Print the report as one line of JSON
-    #[arg(long)]
-    json: bool,
-
-    /// A file with the passphrase on its first line. Without it, $SAMETICK_SECRET counts
-    #[arg(long, value_name = "FILE")]
-    secret_file: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -123,6 +208,9 @@ pub enum CommandError {
     /// A server could not be pinged.
     #[error(transparent)]
     Ping(#[from] PingError),
+    /// Bots could not play.
+    #[error(transparent)]
+    Bot(#[from] BotError),
     /// There is no passphrase.
     #[error(transparent)]
     Secret(#[from] SecretError),
@@ -137,10 +225,12 @@ pub fn run(command: Command) -> Result<ExitCode, CommandError> {
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
-        None => runtime.block_on(serve(&default_listen_args()))?,
+        None => runtime.block_on(serve_pings(&default_listen_args()))?,
         Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
-            runtime.block_on(serve(&args))?
+            runtime.block_on(serve_pings(&args))?;
         }
+        Some(What::Relay(args)) => runtime.block_on(serve_relay(&args))?,
+        Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play(&args)),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
     Ok(ExitCode::SUCCESS)
@@ -168,39 +258,56 @@ fn default_listen_args() -> ListenArgs {
 
 async fn measure(args: &PingArgs) -> Result<(), CommandError> {
     let url = args.url.as_ref().expect("clap asks for it");
-    let key = Secret::find(args.secret_file.as_deref()).key()?;
-    let seed = args.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
-    let netem = args.netem.map(|profile| (profile, seed));
-    let plan = Plan { count: args.count, rate: args.rate, size: args.size, netem };
-    let report = ping(url, &key, plan).await?;
-    if args.json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(&report).map_err(io::Error::other)?)?;
-    } else {
-        writeln!(io::stdout(), "{report}")?;
-    }
-    Ok(())
+    let plan = Plan { count: args.count, rate: args.rate, size: args.size, netem: args.client.netem() };
+    let report = ping(url, &args.client.key()?, plan).await?;
+    Ok(args.client.print(&report)?)
 }
 
-async fn serve(args: &ListenArgs) -> Result<(), CommandError> {
+async fn play(args: &BotArgs) -> Result<ExitCode, CommandError> {
+    let (session, netem) = (args.session.clone(), args.client.netem());
+    let players = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
+    let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
+    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup };
+    let report = play_pong(&args.connect, &args.client.key()?, plan).await?;
+    args.client.print(&report)?;
+    Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
+    serve(args, "answers pings", "ping ", &mut PingServer::default(), PingServer::stop).await
+}
+
+async fn serve_relay(args: &RelayArgs) -> Result<(), CommandError> {
+    let mut app = RelayApp::new(RelayConfig { ticks_per_packet: args.ticks_per_packet });
+    serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await
+}
+
+/// Runs an application on everything it should listen on until somebody ends it. `try_it` is the command that reaches it.
+async fn serve<A: App>(
+    args: &ListenArgs,
+    does: &str,
+    try_it: &str,
+    app: &mut A,
+    stop: fn(&mut A, &mut Links),
+) -> Result<(), CommandError> {
     let Listening { mut hub, locators, keeper, secret, certificates } = args.open(Clock::start()).await?;
     let mut out = io::stdout();
-    writeln!(out, "sametick {} answers pings. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "sametick {} {does}. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
     for locator in &locators {
-        writeln!(out, "  sametick ping '{locator}'")?;
+        writeln!(out, "  sametick {try_it}'{locator}'")?;
     }
     let asked = if secret.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" };
     writeln!(out, "  passphrase: {asked}")?;
     writeln!(out, "  data: {}", args.data.display())?;
     out.flush()?;
-    let mut app = PingServer::default();
     tokio::select! {
-        done = hub.run(&mut app) => done?,
+        done = hub.run(app) => done?,
         () = maintain(&secret, &keeper, &certificates) => {}
         stop = stop_signal() => stop?,
     }
     writeln!(out, "stopping")?;
-    hub.with_links(|links| app.stop(links));
-    hub.run(&mut app).await?;
+    hub.with_links(|links| stop(app, links));
+    hub.run(app).await?;
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// `sametick ping serve` on free ports.
+/// A command that listens, on free ports.
 pub struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -49,9 +49,15 @@ pub struct Server {
 }
 
 impl Server {
+    /// A ping server.
     pub fn start(folder: &Folder, args: &[&str], secret: Option<&str>) -> Server {
+        Server::start_as(&["ping", "serve"], folder, args, secret)
+    }
+
+    /// Any command that listens.
+    pub fn start_as(what: &[&str], folder: &Folder, args: &[&str], secret: Option<&str>) -> Server {
         let ports = ["--udp", "0", "--quic", "0", "--ws", "0", "--wt", "0"];
-        let mut serve = command(&["ping", "serve"]);
+        let mut serve = command(what);
         serve.args(ports).args(args).current_dir(folder.path());
         secret.map(|secret| serve.env("SAMETICK_SECRET", secret));
         let mut child =
@@ -61,8 +67,8 @@ impl Server {
         loop {
             let mut line = String::new();
             assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "the server ended: {}", rest(&mut child));
-            if let Some((_, url)) = line.split_once("sametick ping '") {
-                urls.push(url.trim_end().trim_end_matches('\'').to_owned());
+            if let Some(url) = line.split('\'').nth(1) {
+                urls.push(url.to_owned());
             }
             if line.contains("data:") {
                 return Server { child, stdout, urls };
