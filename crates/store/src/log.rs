@@ -29,6 +29,7 @@
 mod body;
 mod cursor;
 mod decoder;
+pub mod diff;
 mod encoder;
 pub mod export;
 mod file;

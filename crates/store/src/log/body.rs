@@ -6,11 +6,11 @@
 
 use sametick_sim::{Seat, StateHash, Tick};
 
-use super::MAX_INPUT_BYTES;
 use super::model::Models;
 use super::range::Coder;
 use super::record::{Leaving, Record};
 use super::timeline::Place;
+use super::{MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
 
 /// What comes in place of a tick. These numbers are in the file.
 mod kind {
@@ -144,10 +144,15 @@ pub(super) fn take_event(coder: &mut impl Coder, models: &mut Models, commit: &s
 
 fn take_joined(coder: &mut impl Coder, models: &mut Models, commit: &str, next: Tick) -> Taken {
     let seat = take_seat(coder);
-    let Some(name) = take_text(coder) else { return Taken::Nonsense("a name that is not UTF-8") };
-    let commit =
-        if coder.bit(&mut models.same_commit, false) { Some(commit.into()) } else { take_text(coder) };
-    let Some(commit) = commit else { return Taken::Nonsense("a commit that is not UTF-8") };
+    let Some(name) = take_text(coder, MAX_NAME_BYTES) else {
+        return Taken::Nonsense("a name that is too long or not UTF-8");
+    };
+    let commit = if coder.bit(&mut models.same_commit, false) {
+        Some(commit.into())
+    } else {
+        take_text(coder, MAX_NAME_BYTES)
+    };
+    let Some(commit) = commit else { return Taken::Nonsense("a commit that is too long or not UTF-8") };
     Taken::Event(Record::Joined { tick: next, seat, name, commit })
 }
 
@@ -176,7 +181,9 @@ fn take_about_closed(coder: &mut impl Coder, models: &mut Models, next: Tick, ki
         }
         kind::SNAPSHOT => {
             let hash = StateHash(coder.even(0, 64));
-            let Some(place) = take_text(coder) else { return Taken::Nonsense("a place that is not UTF-8") };
+            let Some(place) = take_text(coder, MAX_PLACE_BYTES) else {
+                return Taken::Nonsense("a place that is too long or not UTF-8");
+            };
             Record::Snapshot { tick, hash, place }
         }
         kind::DESYNC => Record::Desync { tick, seat: take_seat(coder) },
@@ -203,7 +210,7 @@ fn take_seat(coder: &mut impl Coder) -> Seat {
     Seat(coder.even(0, 8) as u8)
 }
 
-/// Text of at most 255 bytes.
+/// Text of at most 255 bytes, which every limit on a text is within.
 fn put_text(coder: &mut impl Coder, text: &str) {
     coder.even(text.len() as u64, 8);
     for byte in text.bytes() {
@@ -211,8 +218,8 @@ fn put_text(coder: &mut impl Coder, text: &str) {
     }
 }
 
-fn take_text(coder: &mut impl Coder) -> Option<String> {
-    let length = coder.even(0, 8);
+fn take_text(coder: &mut impl Coder, max_bytes: usize) -> Option<String> {
+    let length = Some(coder.even(0, 8)).filter(|&length| length <= max_bytes as u64)?;
     String::from_utf8((0..length).map(|_| coder.even(0, 8) as u8).collect()).ok()
 }
 

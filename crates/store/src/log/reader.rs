@@ -202,7 +202,8 @@ impl<S: Source> LogReader<S> {
             match self.window.frame(at, end).map(|frame| frame.next) {
                 Ok(next) => at = next,
                 Err(Fault::Io(error)) => return Err(error.into()),
-                Err(_) if tail::valid_after(&mut self.window, at, end)? => {
+                // One frame at a time is under way: more than one is not a torn tail.
+                Err(_) if end - at > tail::MAX_TORN || tail::valid_after(&mut self.window, at, end)? => {
                     return Err(ReadError::Damaged { offset: at });
                 }
                 Err(_) => break,

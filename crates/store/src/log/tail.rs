@@ -9,16 +9,15 @@ use sametick_sim::Tick;
 
 use crate::disk::Source;
 
-use super::frame::{CRC_LEN, FrameKind, MAX_HEAD_LEN};
+use super::frame::{CRC_LEN, FrameKind, MAX_HEAD_LEN, MAX_PAYLOAD};
 use super::group::MARK;
 use super::window::{Fault, Window};
 
 /// How much is searched at once, from the end to the front.
 const STRETCH: usize = 8 * 1024;
 
-/// How far after a frame that is not valid others are searched for. A group is closed long before it has as much after
-/// one frame, and the start of another would have been found from the end.
-const SEARCH: u64 = 128 * 1024;
+/// The longest tail that can be torn: the longest frame.
+pub(super) const MAX_TORN: u64 = (MAX_HEAD_LEN + MAX_PAYLOAD + CRC_LEN) as u64;
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +76,9 @@ fn group_at_mark<S: Source>(
     Ok(None)
 }
 
-/// Whether a valid frame begins soon after `offset`.
+/// Whether a valid frame begins after `offset`, within the longest tail that can be torn.
 pub(super) fn valid_after<S: Source>(window: &mut Window<S>, offset: u64, end: u64) -> io::Result<bool> {
-    let last = end.saturating_sub(CRC_LEN as u64).min(offset + SEARCH);
+    let last = end.saturating_sub(CRC_LEN as u64).min(offset + MAX_TORN);
     for at in offset + 1..last {
         match window.frame(at, end) {
             Ok(_) => return Ok(true),

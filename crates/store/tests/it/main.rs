@@ -1,5 +1,10 @@
-//! The log: bytes, round trips, damage, sizes, disks.
+//! The log: bytes, round trips, damage, sizes, disks, comparison.
 
+mod bytes;
+mod damage;
+mod differences;
+mod disks;
 mod sessions;
 mod sizes;
+mod steady;
 mod trips;

@@ -1,0 +1,366 @@
+//! What differs between two logs, or between two streams of events: missing, reordered and different events, and drift of
+//! the schema.
+//!
+//! Logs are compared in what holds of them, tick by tick, without loading either. Streams are lines of JSON such as
+//! [`export::jsonl`](super::export::jsonl) writes: any object with a `kind`, and perhaps a `tick` and a `seat`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead};
+
+use sametick_sim::{Row, Seat, Tick};
+use serde_json::Value;
+
+use crate::disk::Source;
+
+use super::cursor::{Records, Ticks};
+use super::export::{header_to_json, hex, record_to_json};
+use super::reader::{LogReader, ReadError};
+use super::record::{Record, TickInputs};
+
+/// How many differences are kept; of more, only the number.
+pub const MAX_DIFFERENCES: usize = 1000;
+
+/// What differs, in the order in which it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// The first [`MAX_DIFFERENCES`].
+    pub first: Vec<Difference>,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// One thing that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// The headers say different things: of another `schema` or `build`, nothing else can be expected to be equal.
+    Header {
+        /// Which field.
+        field: String,
+        /// What the left one says.
+        left: String,
+        /// What the right one says.
+        right: String,
+    },
+    /// An event is in one only.
+    Missing {
+        /// Where it is not.
+        side: Side,
+        /// What is not there.
+        event: Event,
+    },
+    /// An event is in both, with different content.
+    Different {
+        /// On the left.
+        left: Event,
+        /// On the right.
+        right: Event,
+    },
+    /// An event is in both, but others that come before it in one come after it in the other.
+    Reordered {
+        /// Which.
+        event: Event,
+        /// Its place among the events of the left.
+        left_at: usize,
+        /// Its place among the events of the right.
+        right_at: usize,
+    },
+}
+
+/// One of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first.
+    Left,
+    /// The second.
+    Right,
+}
+
+/// What happened, as far as a comparison is concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What sort of thing.
+    pub kind: String,
+    /// In which tick, if in one.
+    pub tick: Option<Tick>,
+    /// On which seat, if on one.
+    pub seat: Option<Seat>,
+    /// Everything else about it.
+    pub detail: String,
+}
+
+/// Why streams cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamError {
+    /// One cannot be read.
+    #[error("the {side:?} stream cannot be read: {error}")]
+    Io {
+        /// Which.
+        side: Side,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line is not an event.
+    #[error("line {line} of the {side:?} stream is no JSON object with a \"kind\"")]
+    NotAnEvent {
+        /// Which stream.
+        side: Side,
+        /// Which line, from 1.
+        line: usize,
+    },
+}
+
+impl Differences {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first tick in which something differs, of the differences that were kept.
+    pub fn first_tick(&self) -> Option<Tick> {
+        let tick = |difference: &Difference| match difference {
+            Difference::Header { .. } => None,
+            Difference::Missing { event, .. }
+            | Difference::Different { left: event, .. }
+            | Difference::Reordered { event, .. } => event.tick,
+        };
+        self.first.iter().filter_map(tick).min()
+    }
+
+    fn push(&mut self, difference: Difference) {
+        self.count += 1;
+        if self.first.len() < MAX_DIFFERENCES {
+            self.first.push(difference);
+        }
+    }
+}
+
+/// Compares what holds in two logs.
+///
+/// The name of the session and when it was, or was resumed, make no difference. What is said about closed ticks is
+/// compared in the order of those ticks, not of its arrival.
+pub fn logs<A: Source, B: Source>(
+    left: &mut LogReader<A>,
+    right: &mut LogReader<B>,
+) -> Result<Differences, ReadError> {
+    let mut out = Differences::default();
+    headers(&header_to_json(left.header()), &header_to_json(right.header()), &mut out);
+    ticks(left.ticks(), right.ticks(), &mut out)?;
+    events(&events_of(left.records())?, &events_of(right.records())?, &mut out);
+    Ok(out)
+}
+
+/// Compares two streams of events, each a line of JSON. Headers are compared as those of logs are.
+pub fn streams(left: impl BufRead, right: impl BufRead) -> Result<Differences, StreamError> {
+    let mut out = Differences::default();
+    let (left_header, left) = read_stream(left, Side::Left)?;
+    let (right_header, right) = read_stream(right, Side::Right)?;
+    headers(&left_header, &right_header, &mut out);
+    events(&left, &right, &mut out);
+    Ok(out)
+}
+
+/// What names a log rather than its content.
+const NAMES: [&str; 3] = ["kind", "session", "started_unix_ms"];
+
+fn headers(left: &Value, right: &Value, out: &mut Differences) {
+    let fields = |header: &Value| -> BTreeMap<String, Value> {
+        header
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(field, value)| (field.clone(), value.clone()))
+            .collect()
+    };
+    let (left, right) = (fields(left), fields(right));
+    let missing: Vec<&String> = right.keys().filter(|field| !left.contains_key(*field)).collect();
+    for field in left.keys().chain(missing).filter(|field| !NAMES.contains(&field.as_str())) {
+        let [ours, theirs] =
+            [&left, &right].map(|header| header.get(field).map_or(String::new(), Value::to_string));
+        if ours != theirs {
+            out.push(Difference::Header { field: field.clone(), left: ours, right: theirs });
+        }
+    }
+}
+
+fn ticks<A: Source, B: Source>(
+    mut left: Ticks<'_, A>,
+    mut right: Ticks<'_, B>,
+    out: &mut Differences,
+) -> Result<(), ReadError> {
+    let mut ours = left.next()?.cloned();
+    let mut theirs = right.next()?.cloned();
+    while ours.is_some() || theirs.is_some() {
+        let ticks =
+            [&ours, &theirs].map(|inputs| inputs.as_ref().map_or(u64::MAX, |inputs| inputs.tick().0.into()));
+        let now = ticks[0].min(ticks[1]);
+        let [left_rows, right_rows] =
+            [&ours, &theirs].map(|inputs| inputs.as_ref().filter(|inputs| u64::from(inputs.tick().0) == now));
+        if left_rows != right_rows {
+            rows(left_rows, right_rows, out);
+        }
+        if ticks[0] == now {
+            ours = left.next()?.cloned();
+        }
+        if ticks[1] == now {
+            theirs = right.next()?.cloned();
+        }
+    }
+    Ok(())
+}
+
+/// Compares one tick, or says that it is missing.
+fn rows(left: Option<&TickInputs>, right: Option<&TickInputs>, out: &mut Differences) {
+    let list = |inputs: Option<&TickInputs>| inputs.map(events_of_tick).unwrap_or_default();
+    events(&list(left), &list(right), out);
+}
+
+/// A tick, seat by seat; without anybody there, still a tick.
+fn events_of_tick(inputs: &TickInputs) -> Vec<Event> {
+    let event =
+        |kind: &str, seat, detail| Event { kind: kind.into(), tick: Some(inputs.tick()), seat, detail };
+    let mut list = vec![event("tick", None, String::new())];
+    list.extend(inputs.iter().map(|row| event("input", Some(row.seat), detail_of(&row))));
+    list
+}
+
+fn detail_of(row: &Row<&[u8]>) -> String {
+    let joined = if row.joined { "joined " } else { "" };
+    let left = if row.left { " left" } else { "" };
+    match row.input {
+        Some(input) => format!("{joined}0x{}{left}", hex(input)),
+        None if row.is_omitted() => "omitted".into(),
+        None => format!("{joined}nothing{left}"),
+    }
+}
+
+/// Everything that holds but ticks, in the order of the ticks it is about.
+fn events_of<S: Source>(mut records: Records<'_, S>) -> Result<Vec<Event>, ReadError> {
+    let mut list = vec![];
+    while records.advance()? {
+        let record = records.record();
+        let void = record.tick().is_some_and(|tick| tick > records.holds_to());
+        let position = matches!(record, Record::Inputs(_) | Record::Rewind { .. } | Record::Resumed { .. });
+        if !void && !position {
+            list.extend(events_of_line(&record_to_json(record)).unwrap_or_default());
+        }
+    }
+    // Who comes and goes does so before the tick is closed, all else is said after.
+    let about_closed = |event: &Event| !matches!(&*event.kind, "joined" | "left" | "kicked" | "timed_out");
+    list.sort_by_key(|event| (event.tick.map_or(u64::MAX, |tick| tick.0.into()), about_closed(event)));
+    Ok(list)
+}
+
+fn read_stream(stream: impl BufRead, side: Side) -> Result<(Value, Vec<Event>), StreamError> {
+    let (mut header, mut list) = (Value::Null, vec![]);
+    for (number, line) in stream.lines().enumerate() {
+        let line = line.map_err(|error| StreamError::Io { side, error })?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let not_an_event = StreamError::NotAnEvent { side, line: number + 1 };
+        let Ok(value) = serde_json::from_str::<Value>(&line) else { return Err(not_an_event) };
+        if value["kind"] == "header" {
+            header = value;
+        } else {
+            list.extend(events_of_line(&value).ok_or(not_an_event)?);
+        }
+    }
+    Ok((header, list))
+}
+
+/// The events of a line: one, or those of every seat in a tick.
+fn events_of_line(value: &Value) -> Option<Vec<Event>> {
+    let kind = value["kind"].as_str()?;
+    let tick = value["tick"].as_u64().and_then(|tick| u32::try_from(tick).ok()).map(Tick);
+    let seat = |value: &Value| value["seat"].as_u64().and_then(|seat| u8::try_from(seat).ok()).map(Seat);
+    let detail = |value: &Value, without: &[&str]| {
+        let fields: BTreeMap<&String, &Value> = value.as_object().into_iter().flatten().collect();
+        let kept = fields.into_iter().filter(|(field, _)| !without.contains(&field.as_str()));
+        kept.map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let event = |kind: &str, of: &Value, detail| Event { kind: kind.into(), tick, seat: seat(of), detail };
+    let mut list = vec![event(kind, value, detail(value, &["kind", "tick", "seat", "rows"]))];
+    let rows = value["rows"].as_array().into_iter().flatten();
+    list.extend(rows.map(|row| event("input", row, detail(row, &["seat"]))));
+    Some(list)
+}
+
+/// Compares two lists of events.
+fn events(left: &[Event], right: &[Event], out: &mut Differences) {
+    type Key<'a> = (&'a str, Option<Tick>, Option<Seat>);
+    fn key(event: &Event) -> Key<'_> {
+        (&event.kind, event.tick, event.seat)
+    }
+    // Places on the right by key, last first, so that equal keys are taken in order.
+    let mut places: BTreeMap<Key<'_>, Vec<usize>> = BTreeMap::new();
+    for (at, event) in right.iter().enumerate().rev() {
+        places.entry(key(event)).or_default().push(at);
+    }
+    let mut pairs = vec![];
+    for (left_at, event) in left.iter().enumerate() {
+        match places.get_mut(&key(event)).and_then(Vec::pop) {
+            Some(right_at) => pairs.push((left_at, right_at)),
+            None => out.push(Difference::Missing { side: Side::Right, event: event.clone() }),
+        }
+    }
+    let in_order = longest_rising(&pairs);
+    for (&(left_at, right_at), in_order) in pairs.iter().zip(in_order) {
+        let (ours, theirs) = (&left[left_at], &right[right_at]);
+        if ours != theirs {
+            out.push(Difference::Different { left: ours.clone(), right: theirs.clone() });
+        } else if !in_order {
+            out.push(Difference::Reordered { event: ours.clone(), left_at, right_at });
+        }
+    }
+    let mut rest: Vec<usize> = places.into_values().flatten().collect();
+    rest.sort_unstable();
+    for at in rest {
+        out.push(Difference::Missing { side: Side::Left, event: right[at].clone() });
+    }
+}
+
+/// Which pairs belong to a longest run in which the right places rise: those that are not have been moved.
+fn longest_rising(pairs: &[(usize, usize)]) -> Vec<bool> {
+    // For each length, the pair that ends such a run with the lowest place; and for each pair the one before it.
+    let mut ends: Vec<usize> = vec![];
+    let mut before = vec![None; pairs.len()];
+    for (at, pair) in pairs.iter().enumerate() {
+        let length = ends.partition_point(|&end| pairs[end].1 < pair.1);
+        before[at] = length.checked_sub(1).map(|length| ends[length]);
+        match ends.get_mut(length) {
+            Some(end) => *end = at,
+            None => ends.push(at),
+        }
+    }
+    let mut kept = vec![false; pairs.len()];
+    let mut next = ends.last().copied();
+    while let Some(at) = next {
+        kept[at] = true;
+        next = before[at];
+    }
+    kept
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        self.tick.map_or(Ok(()), |tick| write!(f, " in tick {tick}"))?;
+        self.seat.map_or(Ok(()), |seat| write!(f, " on seat {seat}"))?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, ": {}", self.detail) }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Header { field, left, right } => write!(f, "header: {field} is {left} and {right}"),
+            Difference::Missing { side: Side::Left, event } => write!(f, "only in the right one: {event}"),
+            Difference::Missing { side: Side::Right, event } => write!(f, "only in the left one: {event}"),
+            Difference::Different { left, right } => write!(f, "{left}; in the right one: {}", right.detail),
+            Difference::Reordered { event, left_at, right_at } => {
+                write!(f, "event {left_at} of the left one is event {right_at} of the right one: {event}")
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Whatever a disk does, what is durable is whole, and recording goes on when the disk does.
+
+use std::time::Duration;
+
+use sametick_sim::{Rng, Tick};
+use sametick_store::disk::{FsDisk, MemDisk};
+use sametick_store::log::{
+    Appender, FileLog, FileLogOptions, LogEncoder, LogEvent, LogReader, LogWriter, Record, Refused,
+    WriteError, repair,
+};
+
+use crate::sessions::{Wild, drain, header, log_of};
+use crate::trips::{SMALL, read_all};
+
+fn writer(disk: MemDisk) -> LogWriter<MemDisk> {
+    LogWriter::with_encoder(disk, LogEncoder::new(&header()).unwrap().with_options(SMALL), &[])
+}
+
+#[test]
+fn a_disk_that_fills_up_and_fails_to_sync_loses_nothing() {
+    for seed in 0..60 {
+        let records = Wild::records(seed, 120);
+        let mut rng = Rng::new(seed);
+        let mut log = writer(MemDisk::new());
+        let mut failures = 0;
+        for record in &records {
+            match rng.below(40) {
+                0 => {
+                    let used = log.disk().bytes().len();
+                    log.disk_mut().set_capacity(Some(used + rng.below(30) as usize));
+                }
+                1 => log.disk_mut().fail_syncs(1 + rng.below(3) as u32),
+                2 => log.disk_mut().set_capacity(None),
+                _ => {}
+            }
+            match log.push(record) {
+                Ok(()) => {}
+                Err(WriteError::Disk(_)) => failures += 1,
+                Err(error) => panic!("seed {seed}: {error}"),
+            }
+            let durable = LogReader::open(log.disk().synced()).map(|reader| reader.tail().torn_bytes);
+            assert!(matches!(durable, Ok(0)) || log.disk().synced().is_empty(), "seed {seed}: {durable:?}");
+        }
+        log.disk_mut().set_capacity(None);
+        log.disk_mut().fail_syncs(0);
+        log.flush().unwrap();
+        assert!(failures > 0, "seed {seed}: nothing failed");
+        assert!(log.disk().bytes() == log_of(&records, SMALL), "seed {seed}");
+    }
+}
+
+#[test]
+fn after_a_crash_the_log_goes_on_from_what_was_synced() {
+    for seed in 0..60 {
+        let records = Wild::records(seed, 120);
+        let mut rng = Rng::new(seed);
+        let crash_at = rng.below(records.len() as u64) as usize;
+        let mut log = writer(MemDisk::new());
+        records[..crash_at].iter().for_each(|record| log.push(record).unwrap());
+        let durable = log.durable_tick();
+        let mut disk = log.disk().clone();
+        // Part of a frame was on its way to the disk.
+        let torn: Vec<u8> = (0..rng.below(30)).map(|_| rng.next_u64() as u8).collect();
+        sametick_store::disk::Disk::append(&mut disk, &torn).unwrap();
+        disk.crash(rng.below(31) as usize);
+
+        let (tail, header, position) = {
+            let mut reader = LogReader::open(disk.bytes()).unwrap();
+            let position = reader.verify().unwrap().position;
+            (reader.tail(), reader.header().clone(), position)
+        };
+        assert!(
+            durable.is_none_or(|tick| tick == tail.last_tick),
+            "seed {seed}: an acknowledged tick is gone"
+        );
+        let kept = disk.bytes()[..tail.valid_bytes as usize].to_vec();
+        sametick_store::disk::Disk::recover(&mut disk, tail.valid_bytes, crc32c::crc32c(&kept)).unwrap();
+        let before = read_all(disk.bytes());
+        let mut log = LogWriter::resume(disk, &header, position, &kept);
+        let rest = &records[before.len()..];
+        rest.iter().for_each(|record| log.push(record).unwrap());
+        log.flush().unwrap();
+        assert_eq!(read_all(log.disk().bytes()), records, "seed {seed}");
+        LogReader::open(log.disk().bytes()).unwrap().verify().unwrap();
+    }
+}
+
+#[test]
+fn a_segment_goes_on_where_another_file_ended() {
+    let records = Wild::records(5, 100);
+    let middle = records.iter().rposition(|record| record.tick() == Some(Tick(60))).unwrap() + 1;
+    let first = log_of(&records[..middle], SMALL);
+    let mut reader = LogReader::open(&first[..]).unwrap();
+    let position = reader.verify().unwrap().position;
+    let mut encoder = LogEncoder::continued(reader.header(), position).unwrap().with_options(SMALL);
+    records[middle..].iter().for_each(|record| encoder.push(record).unwrap());
+    encoder.flush();
+    let second = drain(&mut encoder);
+    assert_eq!([read_all(&first), read_all(&second)].concat(), records);
+    assert_eq!(LogReader::open(&second[..]).unwrap().header().first_tick, reader.tail().last_tick.next());
+}
+
+#[test]
+fn a_file_written_by_a_thread_is_resumed_after_its_tail_was_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let records = Wild::records(9, 200);
+    let (mut file, mut encoder) = FileLog::create(&path, &header()).unwrap();
+    for record in &records[..records.len() / 2] {
+        encoder.push(record).unwrap();
+        file.take_from(&mut encoder).unwrap();
+    }
+    encoder.flush();
+    file.take_from(&mut encoder).unwrap();
+    assert!(matches!(file.close(), (events, true) if events.is_empty()));
+    assert!(FileLog::create(&path, &header()).is_err(), "a log is never overwritten");
+
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, [&whole[..], b"torn"].concat()).unwrap();
+    let (mut file, mut encoder, tail) = FileLog::resume(&path).unwrap();
+    assert_eq!((tail.torn_bytes, tail.valid_bytes), (4, whole.len() as u64));
+    for record in &records[records.len() / 2..] {
+        encoder.push(record).unwrap();
+    }
+    encoder.flush();
+    file.take_from(&mut encoder).unwrap();
+    drop(file);
+    assert_eq!(read_all(&std::fs::read(&path).unwrap()), records);
+    assert_eq!(repair(&path).unwrap().torn_bytes, 0);
+}
+
+#[test]
+fn a_failing_file_is_opened_again_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    let mut disk = FsDisk::create(&path).unwrap();
+    use sametick_store::disk::Disk;
+    disk.append(b"durable, and then unknown").unwrap();
+    assert!(disk.recover(7, 1).is_err(), "what was written before is not what it was");
+    disk.recover(7, crc32c::crc32c(b"durable")).unwrap();
+    disk.append(b" again").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"durable again");
+}
+
+#[test]
+fn a_full_disk_is_reported_once_and_the_owner_never_waits() {
+    let mut full = MemDisk::new();
+    full.set_capacity(Some(10));
+    let options = FileLogOptions { max_waiting_frames: 3, retry: Duration::from_millis(1) };
+    let mut log = FileLog::start(Appender::new(full, &[]), options);
+    let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
+    let mut refused = false;
+    for record in &Wild::records(1, 400) {
+        encoder.push(record).unwrap();
+        refused |= log.take_from(&mut encoder) == Err(Refused);
+    }
+    assert!(refused && log.durable_tick().is_none());
+    let (events, complete) = log.close();
+    assert!(matches!(events[..], [LogEvent::Trouble(_)]) && !complete, "{events:?}");
+}
+
+#[test]
+fn a_record_that_cannot_come_next_is_refused_and_changes_nothing() {
+    let records = Wild::records(2, 80);
+    let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
+    for record in &records {
+        if let Some(tick) = record.tick() {
+            assert!(
+                encoder.push(&Record::Check { tick: tick + 500, hash: sametick_sim::StateHash(0) }).is_err()
+            );
+            assert!(encoder.push(&Record::Rewind { to: tick + 500 }).is_err());
+        }
+        let again = matches!(record, Record::Joined { .. } | Record::Left { .. } | Record::Inputs(_));
+        encoder.push(record).unwrap();
+        assert!(!again || encoder.push(record).is_err(), "{record:?} twice");
+    }
+    encoder.flush();
+    assert!(drain(&mut encoder) == log_of(&records, SMALL));
+}
