@@ -39,7 +39,7 @@ const KEPT_REFUSALS: usize = 64;
 /// may send. Forgetting one is harmless: the door remembers for as long as it must.
 const MAX_SEEN: usize = 32_768;
 
-/// Receive errors in a row after which the socket is given up. Most are about a packet, not about the socket.
+/// Receive errors in a row after which the socket is given up: a lack of memory passes.
 const MAX_ERRORS: u32 = 100;
 
 /// An open link. `repeat` is there until the client has shown that our answer arrived.
@@ -328,7 +328,7 @@ impl Endpoint for UdpEndpoint {
             match received.receive(&self.socket) {
                 Ok(()) => break Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // An earlier packet of ours bounced, or theirs was too long: nothing is wrong with the socket.
+                Err(error) if is_about_a_packet(&error) => {}
                 Err(_) if self.errors < MAX_ERRORS => self.errors += 1,
                 Err(error) => break Poll::Ready(Err(error)),
             }
@@ -399,4 +399,19 @@ fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&addr.into())?;
     UdpSocket::from_std(socket.into())
+}
+
+/// Whether an earlier packet of ours bounced, or one of theirs was longer than our buffer: nothing is wrong with the
+/// socket, however often it comes.
+fn is_about_a_packet(error: &io::Error) -> bool {
+    /// Windows: "message too long" and "the network dropped the connection".
+    const WINDOWS: [i32; 2] = [10_040, 10_052];
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::Interrupted
+    ) || cfg!(windows) && error.raw_os_error().is_some_and(|code| WINDOWS.contains(&code))
 }

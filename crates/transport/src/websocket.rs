@@ -114,10 +114,11 @@ impl Acceptor {
     async fn serve(self, stream: TcpStream, from: SocketAddr, place: Place) {
         // Inputs are small and must not wait for each other.
         let _ = stream.set_nodelay(true);
+        let deadline = tokio::time::Instant::now() + HEADERS_DEADLINE;
         let opened = match self.tls.clone() {
-            None => self.open_and_run(stream, from, place).await,
-            Some(tls) => match tokio::time::timeout(HEADERS_DEADLINE, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.open_and_run(stream, from, place).await,
+            None => self.open_and_run(stream, deadline, from, place).await,
+            Some(tls) => match tokio::time::timeout_at(deadline, tls.accept(stream)).await {
+                Ok(Ok(stream)) => self.open_and_run(stream, deadline, from, place).await,
                 _ => None,
             },
         };
@@ -126,12 +127,18 @@ impl Acceptor {
         }
     }
 
-    async fn open_and_run<S: Io>(&self, stream: S, from: SocketAddr, mut place: Place) -> Option<()> {
+    async fn open_and_run<S: Io>(
+        &self,
+        stream: S,
+        deadline: tokio::time::Instant,
+        from: SocketAddr,
+        mut place: Place,
+    ) -> Option<()> {
         let origins = self.origins.clone();
         #[expect(clippy::result_large_err, reason = "the library's own callback type")]
         let check = move |request: &Request, response: Response| check_origin(&origins, request, response);
         let opening = accept_hdr_async_with_config(stream, check, Some(config()));
-        let socket = tokio::time::timeout(HEADERS_DEADLINE, opening).await.ok()?.ok()?;
+        let socket = tokio::time::timeout_at(deadline, opening).await.ok()?.ok()?;
         let (writer, mut reader) = socket.split();
         let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
         if hello.len() > MAX_HELLO {

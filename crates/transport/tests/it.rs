@@ -11,6 +11,8 @@ mod order;
 mod raw;
 #[path = "it/silence.rs"]
 mod silence;
+#[path = "it/steady.rs"]
+mod steady;
 #[path = "it/stranger.rs"]
 mod stranger;
 #[path = "it/talk.rs"]

@@ -54,7 +54,7 @@ impl App for Echo {
             Event::Timeout => {
                 for key in &self.flooded {
                     (0..64).for_each(|_| {
-                        links.send(*key, Channel::State, &[7; 1_000]).expect("the newest wins")
+                        links.send(*key, Channel::State, &[7; 1_000]).expect("the newest wins");
                     });
                 }
                 self.wake_at = now.plus_micros(LOOK_EVERY_US);

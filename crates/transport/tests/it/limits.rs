@@ -287,7 +287,7 @@ fn a_lane_that_the_other_side_stops_ends_the_link() {
                 link.send(Time::ZERO, Channel::Chat, b"hear me").unwrap();
                 while link.poll_output(&mut bytes) != Output::Stream(LaneId(1)) {}
                 if lanes[1].0.write_all(&bytes).await.is_err() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
