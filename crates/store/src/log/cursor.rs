@@ -11,7 +11,7 @@ use super::record::{Record, TickInputs};
 use super::timeline::Timeline;
 use super::window::Fault;
 
-/// Every record in the order in which it was written.
+/// Records in the order in which they were written: all of them, or those that hold.
 #[derive(Debug)]
 pub struct Records<'a, S> {
     reader: &'a mut LogReader<S>,
@@ -23,6 +23,7 @@ pub struct Records<'a, S> {
     frame: u64,
     next: u64,
     end: u64,
+    only_holding: bool,
 }
 
 impl<'a, S: Source> Records<'a, S> {
@@ -31,7 +32,7 @@ impl<'a, S: Source> Records<'a, S> {
         let next = if group == 0 { reader.front } else { reader.groups[group].offset };
         let end = reader.tail().valid_bytes;
         let decoder = reader.decoder();
-        Records { reader, decoder, group, next_group: group, frame: next, next, end }
+        Records { reader, decoder, group, next_group: group, frame: next, next, end, only_holding: false }
     }
 
     /// The next record; nothing at the end.
@@ -40,8 +41,26 @@ impl<'a, S: Source> Records<'a, S> {
         if self.advance()? { Ok(Some(self.record())) } else { Ok(None) }
     }
 
+    /// The same without rewinds and what they have made void.
+    #[must_use]
+    pub(super) fn only_holding(mut self) -> Records<'a, S> {
+        self.only_holding = true;
+        self
+    }
+
     /// Whether there is another record, which the decoder then holds.
     pub(super) fn advance(&mut self) -> Result<bool, ReadError> {
+        while self.advance_any()? {
+            let rewind = matches!(self.record(), Record::Rewind { .. });
+            let void = rewind || self.record().tick().is_some_and(|tick| tick > self.holds_to());
+            if !self.only_holding || !void {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn advance_any(&mut self) -> Result<bool, ReadError> {
         loop {
             let offset = self.frame;
             let nonsense = |kind, what| ReadError::Nonsense { offset, kind, what };
@@ -113,16 +132,14 @@ impl<'a, S: Source> Ticks<'a, S> {
     pub(super) fn new(reader: &'a mut LogReader<S>, from: Tick) -> Ticks<'a, S> {
         // Before the first group there is nothing to skip; after the last tick, nothing to find.
         let group = reader.group_of(from).unwrap_or(0);
-        Ticks { records: Records::new(reader, group), from }
+        Ticks { records: Records::new(reader, group).only_holding(), from }
     }
 
     /// The next tick that holds; nothing at the end.
     #[allow(clippy::should_implement_trait, reason = "an iterator cannot lend what it reuses")]
     pub fn next(&mut self) -> Result<Option<&TickInputs>, ReadError> {
         while self.records.advance()? {
-            let holds_to = self.records.holds_to();
-            let Some(tick) = self.records.decoder.inputs().map(TickInputs::tick) else { continue };
-            if tick >= self.from && tick <= holds_to {
+            if self.records.decoder.inputs().is_some_and(|inputs| inputs.tick() >= self.from) {
                 return Ok(self.records.decoder.inputs());
             }
         }
@@ -138,7 +155,7 @@ pub struct Checks<'a, S> {
 
 impl<'a, S: Source> Checks<'a, S> {
     pub(super) fn new(reader: &'a mut LogReader<S>) -> Checks<'a, S> {
-        Checks { records: Records::new(reader, 0) }
+        Checks { records: reader.holding() }
     }
 }
 
@@ -152,10 +169,7 @@ impl<S: Source> Iterator for Checks<'_, S> {
                 Ok(false) => return None,
                 Err(error) => return Some(Err(error)),
             }
-            let holds_to = self.records.holds_to();
-            if let Record::Check { tick, hash } = *self.records.record()
-                && tick <= holds_to
-            {
+            if let Record::Check { tick, hash } = *self.records.record() {
                 return Some(Ok((tick, hash)));
             }
         }

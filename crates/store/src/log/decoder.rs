@@ -9,7 +9,7 @@ use super::group::Group;
 use super::model::Models;
 use super::range::{Coder, RangeDecoder};
 use super::record::{Record, TickInputs};
-use super::timeline::Timeline;
+use super::timeline::{Misplaced, Timeline};
 use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
 
 /// Payloads in, records out, from any group on.
@@ -133,11 +133,12 @@ impl LogDecoder {
 fn follow(mut timeline: Timeline, group: Group, rewind: Option<&Record>) -> Result<Timeline, Nonsense> {
     timeline.reset_models();
     if let Some(rewind) = rewind {
-        if timeline.check(rewind).is_err() {
+        match timeline.check(rewind) {
+            Ok(()) => timeline.apply(rewind),
             // Who sat where so long ago is known only to whoever wrote it.
-            return Ok(Timeline::new(group.first, group.places));
+            Err(Misplaced::TooFarBack(_)) => return Ok(Timeline::new(group.first, group.places)),
+            Err(_) => return Err("a rewind that cannot come here"),
         }
-        timeline.apply(rewind);
     }
     if group.fits(&timeline) { Ok(timeline) } else { Err("a group that does not go on where the last ended") }
 }

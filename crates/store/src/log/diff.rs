@@ -146,7 +146,7 @@ pub fn logs<A: Source, B: Source>(
     let mut out = Differences::default();
     headers(&header_to_json(left.header()), &header_to_json(right.header()), &mut out);
     ticks(left.ticks(), right.ticks(), &mut out)?;
-    events(&events_of(left.records())?, &events_of(right.records())?, &mut out);
+    events(&events_of(left.holding())?, &events_of(right.holding())?, &mut out);
     Ok(out)
 }
 
@@ -237,11 +237,8 @@ fn detail_of(row: &Row<&[u8]>) -> String {
 /// Everything that holds but ticks, in the order of the ticks it is about.
 fn events_of<S: Source>(mut records: Records<'_, S>) -> Result<Vec<Event>, ReadError> {
     let mut list = vec![];
-    while records.advance()? {
-        let record = records.record();
-        let void = record.tick().is_some_and(|tick| tick > records.holds_to());
-        let position = matches!(record, Record::Inputs(_) | Record::Rewind { .. } | Record::Resumed { .. });
-        if !void && !position {
+    while let Some(record) = records.next()? {
+        if !matches!(record, Record::Inputs(_) | Record::Resumed { .. }) {
             list.extend(events_of_line(&record_to_json(record)).unwrap_or_default());
         }
     }

@@ -150,6 +150,11 @@ impl<S: Source> LogReader<S> {
         Records::new(self, 0)
     }
 
+    /// Every record that holds, in the order in which it was written: no rewinds, nothing that they have made void.
+    pub fn holding(&mut self) -> Records<'_, S> {
+        self.records().only_holding()
+    }
+
     /// Every tick that holds, in order.
     pub fn ticks(&mut self) -> Ticks<'_, S> {
         self.ticks_from(Tick::ZERO)

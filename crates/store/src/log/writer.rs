@@ -12,6 +12,9 @@ use super::header::{BadHeader, Header};
 use super::record::{Record, TickInputs};
 use super::timeline::Position;
 
+/// Buffers kept for the next frames; a group and its first data come together.
+const MAX_SPARE: usize = 4;
+
 /// Appends frames in order, each synced before the next, and begins each again from what is really stored when the disk
 /// has failed. It decides nothing about time: [`drive`](Appender::drive) is called again whenever its owner likes.
 #[derive(Debug)]
@@ -78,7 +81,9 @@ impl<D: Disk> Appender<D> {
         self.durable_crc = crc32c::crc32c_append(self.durable_crc, frame);
         self.durable_tick = Some(info.last_tick);
         let (frame, _) = self.waiting.pop_front().expect("it was looked at");
-        self.spare.push(frame);
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(frame);
+        }
         Ok(())
     }
 

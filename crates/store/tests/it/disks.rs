@@ -1,9 +1,11 @@
 //! Whatever a disk does, what is durable is whole, and recording goes on when the disk does.
 
+use std::io;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sametick_sim::{Rng, Tick};
-use sametick_store::disk::{FsDisk, MemDisk};
+use sametick_store::disk::{Disk, FsDisk, MemDisk};
 use sametick_store::log::{
     Appender, FileLog, FileLogOptions, LogEncoder, LogEvent, LogReader, LogWriter, Record, Refused,
     WriteError, repair,
@@ -61,7 +63,7 @@ fn after_a_crash_the_log_goes_on_from_what_was_synced() {
         let mut disk = log.disk().clone();
         // Part of a frame was on its way to the disk.
         let torn: Vec<u8> = (0..rng.below(30)).map(|_| rng.next_u64() as u8).collect();
-        sametick_store::disk::Disk::append(&mut disk, &torn).unwrap();
+        disk.append(&torn).unwrap();
         disk.crash(rng.below(31) as usize);
 
         let (tail, header, position) = {
@@ -74,7 +76,7 @@ fn after_a_crash_the_log_goes_on_from_what_was_synced() {
             "seed {seed}: an acknowledged tick is gone"
         );
         let kept = disk.bytes()[..tail.valid_bytes as usize].to_vec();
-        sametick_store::disk::Disk::recover(&mut disk, tail.valid_bytes, crc32c::crc32c(&kept)).unwrap();
+        disk.recover(tail.valid_bytes, crc32c::crc32c(&kept)).unwrap();
         let before = read_all(disk.bytes());
         let mut log = LogWriter::resume(disk, &header, position, &kept);
         let rest = &records[before.len()..];
@@ -134,7 +136,6 @@ fn a_failing_file_is_opened_again_and_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let mut disk = FsDisk::create(&path).unwrap();
-    use sametick_store::disk::Disk;
     disk.append(b"durable, and then unknown").unwrap();
     assert!(disk.recover(7, 1).is_err(), "what was written before is not what it was");
     disk.recover(7, crc32c::crc32c(b"durable")).unwrap();
@@ -157,6 +158,51 @@ fn a_full_disk_is_reported_once_and_the_owner_never_waits() {
     assert!(refused && log.durable_tick().is_none());
     let (events, complete) = log.close();
     assert!(matches!(events[..], [LogEvent::Trouble(_)]) && !complete, "{events:?}");
+}
+
+/// A disk that the test keeps a hand on.
+#[derive(Clone, Default)]
+struct Held(Arc<Mutex<MemDisk>>);
+
+impl Disk for Held {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap().append(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.lock().unwrap().sync()
+    }
+
+    fn recover(&mut self, len: u64, crc: u32) -> io::Result<()> {
+        self.0.lock().unwrap().recover(len, crc)
+    }
+}
+
+#[test]
+fn recording_goes_on_when_there_is_space_again() {
+    let disk = Held::default();
+    disk.0.lock().unwrap().set_capacity(Some(300));
+    let options = FileLogOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) };
+    let mut log = FileLog::start(Appender::new(disk.clone(), &[]), options);
+    let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
+    let records = Wild::records(4, 200);
+    for record in &records {
+        encoder.push(record).unwrap();
+        log.take_from(&mut encoder).unwrap();
+    }
+    encoder.flush();
+    log.take_from(&mut encoder).unwrap();
+    let trouble = loop {
+        match log.poll_event() {
+            Some(event) => break event,
+            None => std::thread::yield_now(),
+        }
+    };
+    assert!(matches!(trouble, LogEvent::Trouble(error) if error.kind() == io::ErrorKind::StorageFull));
+    disk.0.lock().unwrap().set_capacity(None);
+    let (events, complete) = log.close();
+    assert!(matches!(events[..], [LogEvent::Recovered]) && complete, "{events:?}");
+    assert!(disk.0.lock().unwrap().synced() == log_of(&records, SMALL));
 }
 
 #[test]

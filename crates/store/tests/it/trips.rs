@@ -75,3 +75,27 @@ fn reading_from_any_tick_finds_what_holds() {
         }
     }
 }
+
+#[test]
+fn the_snapshot_to_start_from_is_among_what_holds() {
+    for seed in 0..40 {
+        let records = Wild::records(seed, 150);
+        let bytes = log_of(&records, SMALL);
+        let mut expected: Vec<Record> = vec![];
+        for record in &records {
+            match record {
+                Record::Snapshot { .. } => expected.push(record.clone()),
+                Record::Rewind { to } => expected.retain(|snapshot| snapshot.tick() <= Some(*to)),
+                _ => {}
+            }
+        }
+        let mut reader = LogReader::open(&bytes[..]).unwrap();
+        let mut holding = reader.holding();
+        let mut read = vec![];
+        while let Some(record) = holding.next().unwrap() {
+            assert!(!matches!(record, Record::Rewind { .. }));
+            read.extend(matches!(record, Record::Snapshot { .. }).then(|| record.clone()));
+        }
+        assert_eq!(read, expected, "seed {seed}");
+    }
+}
