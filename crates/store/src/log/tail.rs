@@ -9,7 +9,8 @@ use sametick_sim::Tick;
 
 use crate::disk::Source;
 
-use super::frame::{CRC_LEN, FrameKind, MAX_HEAD_LEN, MAX_PAYLOAD};
+use super::MAX_TICK_BYTES;
+use super::frame::{CRC_LEN, FrameKind, Head, MAX_HEAD_LEN, MAX_PAYLOAD};
 use super::group::MARK;
 use super::window::{Fault, Window};
 
@@ -18,6 +19,11 @@ const STRETCH: usize = 8 * 1024;
 
 /// The longest tail that can be torn: the longest frame.
 pub(super) const MAX_TORN: u64 = (MAX_HEAD_LEN + MAX_PAYLOAD + CRC_LEN) as u64;
+
+/// More than a group's first frame ever has: every seat with its flags and length, and the inputs of a tick. Marks that
+/// are only made to look like groups must not cost much.
+const MAX_GROUP_BYTES: usize = 16 * 1024;
+const _: () = assert!(MAX_TICK_BYTES + 256 * 4 + 32 <= MAX_GROUP_BYTES);
 
 /// How a log ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +71,11 @@ fn group_at_mark<S: Source>(
 ) -> io::Result<Option<u64>> {
     for head_len in 1..=MAX_HEAD_LEN as u64 {
         let Some(offset) = mark.checked_sub(head_len).filter(|&offset| offset >= front) else { break };
+        let head = Head::read(window.bytes(offset, MAX_HEAD_LEN)?);
+        let plausible = |head: &Head| head.head_len as u64 == head_len && head.payload_len <= MAX_GROUP_BYTES;
+        if head.filter(plausible).is_none() {
+            continue;
+        }
         match window.frame(offset, end) {
             Ok(frame) if frame.kind == FrameKind::Group && frame.payload.starts_with(MARK) => {
                 return Ok(Some(offset));
