@@ -293,8 +293,10 @@ async fn serve<A: App>(
     let Listening { mut hub, locators, keeper, secret, certificates } = args.open(Clock::start()).await?;
     let mut out = io::stdout();
     writeln!(out, "sametick {} {does}. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
+    // As it was called, so that the line can be copied.
+    let program = std::env::args().next().unwrap_or_else(|| "sametick".into());
     for locator in &locators {
-        writeln!(out, "  sametick {try_it}'{locator}'")?;
+        writeln!(out, "  {program} {try_it}'{locator}'")?;
     }
     let asked = if secret.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" };
     writeln!(out, "  passphrase: {asked}")?;
