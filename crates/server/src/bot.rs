@@ -104,7 +104,7 @@ pub enum BotError {
         /// Which.
         url: Locator,
         /// Why.
-        ended: Ended,
+        ended: Box<Ended>,
     },
     /// The session turned a bot down.
     #[error("{url}: {why}")]
@@ -138,8 +138,7 @@ struct Bots {
 impl Bots {
     fn open(&mut self, now: Time, key: Key, links: &Links) {
         let name = format!("bot {}", self.bots.len() + 1);
-        let join =
-            JoinAs { setup: self.plan.setup.clone(), seats: self.plan.setup.players, name, watch: false };
+        let join = JoinAs { setup: self.plan.setup, seats: self.plan.setup.players, name, watch: false };
         let stats = links.stats(key).unwrap_or_default();
         let peer = Peer::new(now, &join, stats.rtt_us.unwrap_or(50_000), stats.jitter_us);
         self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), stats });
@@ -330,7 +329,7 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: BotPlan) -> Result<
         return Err(BotError::Refused { url: url.clone(), why });
     }
     match bots.failed.take() {
-        Some(ended) => Err(BotError::Ended { url: url.clone(), ended }),
+        Some(ended) => Err(BotError::Ended { url: url.clone(), ended: Box::new(ended) }),
         None => Ok(bots.report(url)),
     }
 }

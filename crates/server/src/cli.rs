@@ -355,7 +355,7 @@ impl Hangups {
             signals.recv().await;
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

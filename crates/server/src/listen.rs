@@ -48,7 +48,7 @@ pub struct ListenArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// A page's origin that may connect besides those of this host, such as https://example.org
+    /// A page's origin that may connect besides those of this host, such as `https://example.org`
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Vec<String>,
 
@@ -173,7 +173,7 @@ impl Certificates {
         for scheme in [Scheme::Quic, Scheme::Wt] {
             match self.of(scheme).renew() {
                 Ok(true) => {
-                    tracing::info!(hash = %self.of(scheme).hash(), "a new certificate for {}", scheme.name())
+                    tracing::info!(hash = %self.of(scheme).hash(), "a new certificate for {}", scheme.name());
                 }
                 Ok(false) => {}
                 Err(error) => tracing::error!(%error, "the old certificate stays"),

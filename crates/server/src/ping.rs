@@ -177,7 +177,7 @@ pub enum PingError {
         /// Which.
         url: Locator,
         /// Why.
-        ended: Ended,
+        ended: Box<Ended>,
     },
 }
 
@@ -317,7 +317,7 @@ pub async fn ping(url: &Locator, key: &AccessKey, plan: Plan) -> Result<PingRepo
     hub.add(url.dial(clock.now(), key, &hello).await.map_err(dial)?);
     hub.run(&mut client).await.map_err(dial)?;
     match client.ended.take() {
-        Some(ended) if !client.closing => Err(PingError::Ended { url: url.clone(), ended }),
+        Some(ended) if !client.closing => Err(PingError::Ended { url: url.clone(), ended: Box::new(ended) }),
         _ => Ok(client.report(url)),
     }
 }

@@ -1,5 +1,7 @@
 //! The `sametick` command as its users run it: real processes, sockets and signals. One test binary.
 
+#![allow(clippy::disallowed_methods, reason = "an edge crate's tests have threads and processes")]
+
 #[path = "it/bot.rs"]
 mod bot;
 #[path = "it/ping.rs"]

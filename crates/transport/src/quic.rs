@@ -1,5 +1,5 @@
 //! Native QUIC: TLS, datagrams for what may be lost, one stream for each lane. Strangers get nothing: the passphrase
-//! is proven by the client's first connection id, and [`crate::filter`] drops the rest below quinn.
+//! is proven by the client's first connection id, and `filter.rs` drops the rest below quinn.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

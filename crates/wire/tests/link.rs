@@ -363,7 +363,7 @@ fn bulk_to_a_peer_that_stops_reading_stays_below_what_carriers_keep() {
             loop {
                 match sender.poll_output(&mut buf) {
                     Output::Stream(lane) if ms < 2_000 => {
-                        reader.handle(now, Input::Stream(lane, &buf)).unwrap()
+                        reader.handle(now, Input::Stream(lane, &buf)).unwrap();
                     }
                     Output::Stream(_) => kept += buf.len(),
                     Output::WakeAt(_) => break,
@@ -373,7 +373,7 @@ fn bulk_to_a_peer_that_stops_reading_stays_below_what_carriers_keep() {
             loop {
                 match reader.poll_output(&mut buf) {
                     Output::Stream(lane) if ms < 2_000 => {
-                        sender.handle(now, Input::Stream(lane, &buf)).unwrap()
+                        sender.handle(now, Input::Stream(lane, &buf)).unwrap();
                     }
                     Output::WakeAt(_) => break,
                     _ => {}

@@ -62,17 +62,20 @@ impl Server {
         secret.map(|secret| serve.env("SAMETICK_SECRET", secret));
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut urls = Vec::new();
-        loop {
-            let mut line = String::new();
-            assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "the server ended: {}", rest(&mut child));
-            if let Some(url) = line.split('\'').nth(1) {
-                urls.push(url.to_owned());
-            }
-            if line.contains("data:") {
-                return Server { child, stdout, urls };
-            }
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Server { child, stdout, urls: Vec::new() };
+        server.read_urls();
+        server
+    }
+
+    /// Reads what the command prints when it listens.
+    fn read_urls(&mut self) {
+        let mut line = String::new();
+        while !line.contains("data:") {
+            line.clear();
+            let len = self.stdout.read_line(&mut line).unwrap();
+            assert_ne!(len, 0, "the server ended: {}", rest(&mut self.child));
+            self.urls.extend(line.split('\'').nth(1).map(str::to_owned));
         }
     }
 
