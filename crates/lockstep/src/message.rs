@@ -35,8 +35,6 @@ pub enum ToRelay {
         /// Only watch.
         watch: bool,
     },
-    /// Get up; the link is closed next.
-    Leave,
     /// Some ticks never came: send them again, from this one on.
     Resend {
         /// The first that is missing.
@@ -150,7 +148,7 @@ pub fn read_inputs(bytes: &[u8], near: Tick, mut see: impl FnMut(Tick, Opaque)) 
     reader.finish().map_err(malformed)
 }
 
-/// Closed ticks, coded against those before them: for peers that have all of those. Returns the table after them.
+/// Closed ticks, coded against those before them: for peers that have all of those. The table moves on with them.
 pub fn put_ticks<'a>(
     out: &mut Vec<u8>,
     first: Tick,
@@ -165,7 +163,7 @@ pub fn put_ticks<'a>(
 }
 
 /// Reads what [`put_ticks`] wrote. The first tick must be the one after `have`: earlier ones have been seen, and later
-/// ones cannot be understood yet. Returns whether it was.
+/// ones cannot be understood yet. Returns which it was.
 pub fn read_ticks(
     bytes: &[u8],
     have: Tick,
@@ -175,7 +173,7 @@ pub fn read_ticks(
     let mut reader = BitReader::new(bytes);
     let (first, ticks) = read_head(&mut reader, have.next()).map_err(malformed)?;
     if first > have.next() {
-        return Ok(Run::Early { first });
+        return Ok(Run::Early);
     }
     if first < have.next() {
         return Ok(Run::Old);
@@ -197,8 +195,5 @@ pub enum Run {
     /// The peer has it already.
     Old,
     /// Something is missing before it.
-    Early {
-        /// Its first tick.
-        first: Tick,
-    },
+    Early,
 }

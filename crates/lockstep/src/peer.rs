@@ -275,7 +275,7 @@ impl<G: Game> Peer<G> {
             self.early.retain(|bytes| match play.on_run(bytes) {
                 Ok(run) => {
                     progress |= run == Run::Next;
-                    matches!(run, Run::Early { .. })
+                    run == Run::Early
                 }
                 Err(error) => {
                     result = Err(error);

@@ -176,7 +176,6 @@ impl Relay {
                 }
                 refuse(member, "the relay has no room for another session", &mut self.wanted);
             }
-            ToRelay::Leave => self.drop_member(now, member),
             ToRelay::Resend { from } => {
                 if let Some(room) = self.rooms.get_mut(&key) {
                     let mut out = Vec::new();

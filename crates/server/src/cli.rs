@@ -310,6 +310,8 @@ async fn serve<A: App>(
     writeln!(out, "stopping")?;
     hub.with_links(|links| stop(app, links));
     hub.run(app).await?;
+    let ignored: u64 = hub.endpoint_stats().iter().map(|stats| stats.ignored).sum();
+    tracing::info!(ignored, "packets and connections of strangers that got no answer");
     Ok(())
 }
 
