@@ -15,6 +15,7 @@ pub mod hash;
 mod id;
 mod inputs;
 pub mod maths;
+pub mod record;
 mod rng;
 pub mod schema;
 pub mod sync_test;

@@ -8,9 +8,9 @@ use sametick_sim::{Seat, StateHash, Tick};
 
 use super::model::Models;
 use super::range::Coder;
-use super::record::{Leaving, Record};
 use super::timeline::Place;
 use super::{MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
+use sametick_sim::record::{Leaving, Record};
 
 /// What comes in place of a tick. These numbers are in the file.
 mod kind {
@@ -81,7 +81,7 @@ pub(super) fn put_event(
         Record::Left { seat, why, .. } => {
             put_kind(coder, models, kind::LEFT);
             put_seat(coder, *seat);
-            coder.even(why.number(), 2);
+            coder.even(leaving_number(*why), 2);
         }
         Record::Check { tick, hash } => {
             put_kind(coder, models, kind::CHECK);
@@ -158,7 +158,7 @@ fn take_joined(coder: &mut impl Coder, models: &mut Models, commit: &str, next: 
 
 fn take_left(coder: &mut impl Coder, next: Tick) -> Taken {
     let seat = take_seat(coder);
-    match Leaving::from_number(coder.even(0, 2)) {
+    match leaving_from_number(coder.even(0, 2)) {
         Some(why) => Taken::Event(Record::Left { tick: next, seat, why }),
         None => Taken::Nonsense("an unknown way to leave"),
     }
@@ -223,16 +223,14 @@ fn take_text(coder: &mut impl Coder, max_bytes: usize) -> Option<String> {
     String::from_utf8((0..length).map(|_| coder.even(0, 8) as u8).collect()).ok()
 }
 
-impl Leaving {
-    fn number(self) -> u64 {
-        match self {
-            Leaving::Left => 0,
-            Leaving::Kicked => 1,
-            Leaving::TimedOut => 2,
-        }
+fn leaving_number(why: Leaving) -> u64 {
+    match why {
+        Leaving::Left => 0,
+        Leaving::Kicked => 1,
+        Leaving::TimedOut => 2,
     }
+}
 
-    fn from_number(number: u64) -> Option<Leaving> {
-        [Leaving::Left, Leaving::Kicked, Leaving::TimedOut].get(number as usize).copied()
-    }
+fn leaving_from_number(number: u64) -> Option<Leaving> {
+    [Leaving::Left, Leaving::Kicked, Leaving::TimedOut].get(number as usize).copied()
 }

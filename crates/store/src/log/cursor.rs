@@ -7,9 +7,9 @@ use crate::disk::Source;
 use super::decoder::LogDecoder;
 use super::frame::FrameKind;
 use super::reader::{LogReader, ReadError};
-use super::record::{Record, TickInputs};
 use super::timeline::Timeline;
 use super::window::Fault;
+use sametick_sim::record::{Record, TickInputs};
 
 /// Records in the order in which they were written: all of them, or those that hold.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use super::body::{Taken, code_input, take_event};
 use super::group::Group;
 use super::model::Models;
 use super::range::{Coder, RangeDecoder};
-use super::record::{Record, TickInputs};
 use super::timeline::{Misplaced, Timeline};
 use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+use sametick_sim::record::{Record, TickInputs};
 
 /// Payloads in, records out, from any group on.
 #[derive(Debug)]

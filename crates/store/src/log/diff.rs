@@ -16,7 +16,7 @@ use crate::disk::Source;
 use super::cursor::{Records, Ticks};
 use super::export::{header_to_json, hex, record_to_json};
 use super::reader::{LogReader, ReadError};
-use super::record::{Record, TickInputs};
+use sametick_sim::record::{Record, TickInputs};
 
 /// How many differences are kept; of more, only the number.
 pub const MAX_DIFFERENCES: usize = 1000;

@@ -10,9 +10,9 @@ use super::group;
 use super::header::{BadHeader, Header};
 use super::model::Models;
 use super::range::{Coder, RangeEncoder};
-use super::record::{Record, TickInputs};
 use super::timeline::{Misplaced, Position, Timeline};
 use super::{MAX_NAME_BYTES, MAX_PLACE_BYTES};
+use sametick_sim::record::{Record, TickInputs};
 
 /// A frame is closed when it has this many bytes, whatever its ticks.
 const FRAME_BYTES: usize = 16 * 1024;

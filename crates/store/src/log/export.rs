@@ -12,7 +12,7 @@ use crate::disk::Source;
 
 use super::header::Header;
 use super::reader::{LogReader, ReadError};
-use super::record::{Record, TickInputs};
+use sametick_sim::record::{Record, TickInputs};
 
 /// Why an export stopped.
 #[derive(Debug, thiserror::Error)]

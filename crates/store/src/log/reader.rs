@@ -12,10 +12,10 @@ use super::decoder::LogDecoder;
 use super::frame::{FrameKind, MAGIC, PREAMBLE_LEN, VERSION};
 use super::group::GroupHead;
 use super::header::Header;
-use super::record::Record;
 use super::tail::{self, Tail};
 use super::timeline::{Position, Timeline};
 use super::window::{Fault, Window};
+use sametick_sim::record::Record;
 
 /// How much is read at once when everything is read.
 const STRETCH: usize = 8 * 1024;

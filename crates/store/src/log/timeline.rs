@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use sametick_sim::{Row, Seat, Tick};
 
 use super::model::SeatModels;
-use super::record::{Record, TickInputs};
 use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+use sametick_sim::record::{Record, TickInputs};
 
 /// How many comings and goings a rewind can undo. Rewinds go back seconds; this is a stadium emptying itself twice.
 const MAX_CHANGES: usize = 1024;

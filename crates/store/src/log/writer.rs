@@ -9,8 +9,8 @@ use crate::disk::Disk;
 
 use super::encoder::{FrameInfo, LogEncoder, PushError};
 use super::header::{BadHeader, Header};
-use super::record::{Record, TickInputs};
 use super::timeline::Position;
+use sametick_sim::record::{Record, TickInputs};
 
 /// Buffers kept for the next frames; a group and its first data come together.
 const MAX_SPARE: usize = 4;

@@ -1,6 +1,12 @@
-//! What a log holds: the records, and the inputs of one tick in a form that is reused.
+//! What is written down about a session: the records of its log, and the inputs of one tick as bytes that only the game
+//! understands. Whoever closes ticks makes them, whoever keeps or replays a session reads them.
 
-use sametick_sim::{Row, Seat, StateHash, Tick};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use serde::de::DeserializeOwned;
+
+use crate::{Inputs, Row, Seat, StateHash, Tick, from_canonical};
 
 /// One thing that happened in a session.
 ///
@@ -227,3 +233,49 @@ impl PartialEq for TickInputs {
 }
 
 impl Eq for TickInputs {}
+
+/// What a step is told about a tick of which only the bytes are known. What cannot be read counts as not arrived: the
+/// bytes are the same, and so nothing, for everybody.
+pub fn decode_inputs<'a, I: DeserializeOwned>(
+    rows: impl IntoIterator<Item = Row<&'a [u8]>>,
+    inputs: &mut Inputs<I>,
+) {
+    inputs.clear();
+    for row in rows {
+        match row.input.and_then(|bytes| from_canonical(bytes).ok()) {
+            Some(input) => inputs.set(row.seat, input),
+            None => inputs.omit(row.seat),
+        }
+        if row.joined {
+            inputs.join(row.seat);
+        }
+        if row.left {
+            inputs.leave(row.seat);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::to_canonical;
+
+    #[test]
+    fn what_cannot_be_read_has_not_arrived() {
+        let good = to_canonical(&300u32).unwrap();
+        let row = |seat, joined, left, input| Row { seat: Seat(seat), joined, left, input };
+        let mut tick = TickInputs::new();
+        tick.set(
+            Tick(4),
+            [
+                row(0, true, false, Some(&good[..])),
+                row(1, false, true, Some(&good[..1])),
+                row(2, false, false, None),
+            ],
+        );
+        let mut inputs: Inputs<u32> = Inputs::new();
+        decode_inputs(tick.iter(), &mut inputs);
+        let seen: Vec<_> = inputs.iter().map(|row| (row.seat.0, row.joined, row.left, row.input)).collect();
+        assert_eq!(seen, [(0, true, false, Some(300)), (1, false, true, None), (2, false, false, None)]);
+    }
+}
