@@ -15,6 +15,7 @@ use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
 
 use crate::bot::{BotError, BotPlan, play_pong};
+use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::ping::{PingError, PingServer, Plan, ping};
 use crate::relay::RelayApp;
@@ -219,8 +220,18 @@ pub enum CommandError {
     Io(#[from] io::Error),
 }
 
-/// Runs a command.
-pub fn run(command: Command) -> Result<ExitCode, CommandError> {
+impl CommandError {
+    /// What went wrong below, if it was the operating system.
+    pub fn io_kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            CommandError::Io(error) => Some(error.kind()),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a command, for these games.
+pub fn run(command: Command, _games: &Games) -> Result<ExitCode, CommandError> {
     start_log();
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,8 +1,8 @@
 //! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
 //!
-//! So far it serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which
-//! [`bot`]s play. The binary is a thin shell around
-//! [`cli::run`].
+//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which [`bot`]s play.
+//! The binary is one line around [`main`], which takes the [`games`] it knows: a game author's own binary has the same
+//! commands for their game.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -11,8 +11,28 @@
 
 pub mod bot;
 pub mod cli;
+pub mod games;
 pub mod listen;
 pub mod ping;
 pub mod relay;
 pub mod report;
 pub mod secret;
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// The whole `sametick` command, for these games: reads the arguments of the process and does what they say.
+#[expect(clippy::needless_pass_by_value, reason = "a binary says `main(games![MyGame])`")]
+pub fn main(games: games::Games) -> ExitCode {
+    match cli::run(cli::Command::parse(), &games) {
+        Ok(code) => code,
+        // Whoever read our output has read enough.
+        Err(error) if error.io_kind() == Some(ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("sametick: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

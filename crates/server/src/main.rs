@@ -1,19 +1,9 @@
-//! The `sametick` command.
+//! The `sametick` command, with the games of this repository.
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
-use clap::Parser;
-use sametick::cli::{Command, CommandError, run};
+use sametick_pong::{Pong, autopilot};
 
 fn main() -> ExitCode {
-    match run(Command::parse()) {
-        Ok(code) => code,
-        // Whoever read our output has read enough.
-        Err(CommandError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("sametick: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    sametick::main(sametick::games![Pong => autopilot])
 }

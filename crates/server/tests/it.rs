@@ -4,7 +4,11 @@
 
 #[path = "it/bot.rs"]
 mod bot;
+#[path = "it/games.rs"]
+mod games;
 #[path = "it/ping.rs"]
 mod ping;
 #[path = "it/process.rs"]
 mod process;
+#[path = "it/trial.rs"]
+mod trial;

@@ -1,0 +1,221 @@
+//! The games a program knows, by name and build, whatever their types: for replays, judgements and checks.
+//!
+//! A relay needs no game. Whoever wants to look into a session does: a [`Run`] plays the recorded inputs of a game of which
+//! only the name is left. A game author writes a binary of one line and has every tool for their own game:
+//!
+//! ```no_run
+//! # use sametick_pong::Pong as MyGame;
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     sametick::main(sametick::games![MyGame])
+//! }
+//! ```
+//!
+//! To play the inputs of a log, or of anybody who has closed ticks:
+//!
+//! ```
+//! use sametick::games;
+//! use sametick_pong::{Pong, Setup};
+//! use sametick_sim::record::TickInputs;
+//! use sametick_sim::{Game, Row, Seat, Tick, to_canonical};
+//!
+//! let games = games![Pong];
+//! let pong = games.find("pong", Pong::BUILD)?;
+//! let mut run = pong.begin(&to_canonical(&Setup::default())?)?;
+//! let mut inputs = TickInputs::new();
+//! inputs.set(Tick(1), [Row { seat: Seat(0), joined: true, left: false, input: Some(&[4][..]) }]);
+//! run.step(&inputs);
+//! assert_eq!(run.tick(), Tick(1));
+//! assert!(run.to_json()?.contains("\"paddles\""));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod invent;
+mod known;
+mod rehearsal;
+
+use std::fmt;
+use std::sync::Arc;
+
+use sametick_sim::canon::DecodeError;
+use sametick_sim::diff::Difference;
+use sametick_sim::hash::Part;
+use sametick_sim::record::TickInputs;
+use sametick_sim::sync_test::Desync;
+use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate};
+
+pub use known::Known;
+pub use rehearsal::Rehearsal;
+
+/// The games a program knows. A copy is cheap.
+#[derive(Clone, Debug, Default)]
+pub struct Games(Arc<Vec<Box<dyn AnyGame>>>);
+
+/// A game of any type.
+pub trait AnyGame: Send + Sync {
+    /// Its name in sessions, logs and saves.
+    fn name(&self) -> &'static str;
+
+    /// What decides the simulation: only the same build replays a log.
+    fn build(&self) -> BuildId;
+
+    /// The description of its state, setup and input, line by line.
+    fn description(&self) -> String;
+
+    /// The hash of that description.
+    fn schema(&self) -> SchemaHash;
+
+    /// How many ticks a second it runs at.
+    fn rate(&self) -> TickRate;
+
+    /// The state before the first tick, from the canonical bytes of a setup.
+    fn begin(&self, setup: &[u8]) -> Result<Box<dyn Run>, DecodeError>;
+
+    /// The state after a tick, from its canonical bytes.
+    fn resume(&self, tick: Tick, state: &[u8]) -> Result<Box<dyn Run>, DecodeError>;
+
+    /// The first places, at most `limit`, at which two states differ, of which the canonical bytes are given.
+    fn differences(&self, ours: &[u8], theirs: &[u8], limit: usize) -> Result<Vec<Difference>, DecodeError>;
+
+    /// A setup as JSON on one line.
+    fn setup_to_json(&self, setup: &[u8]) -> Result<String, ShowError>;
+
+    /// An input as JSON on one line.
+    fn input_to_json(&self, input: &[u8]) -> Result<String, ShowError>;
+
+    /// A session as players could have played it, for `ticks` ticks: all chance comes from `seed`.
+    ///
+    /// Nothing if no setup could be thought of that the game takes; see [`Known::with_setup`].
+    fn rehearse(&self, seed: u64, ticks: u32) -> Option<Rehearsal>;
+
+    /// The [sync-test](sametick_sim::sync_test) on such a session.
+    fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync>;
+}
+
+/// A game that is being played, tick by tick.
+///
+/// It stays on the thread that began it, for a game need not be `Send`; a [`AnyGame`] goes anywhere and begins another.
+pub trait Run {
+    /// How many ticks have been played.
+    fn tick(&self) -> Tick;
+
+    /// Plays one tick. What cannot be read of the inputs has not arrived, as it has not for anybody.
+    ///
+    /// # Panics
+    /// If it is another tick than the next, or if the game does.
+    fn step(&mut self, inputs: &TickInputs);
+
+    /// The hash of the state.
+    fn hash(&self) -> StateHash;
+
+    /// Puts the canonical bytes of the state into `bytes`, in place of what was there.
+    fn save(&self, bytes: &mut Vec<u8>);
+
+    /// Goes to another state, after `tick`, from its canonical bytes. After an error nothing has changed.
+    fn load(&mut self, tick: Tick, state: &[u8]) -> Result<(), DecodeError>;
+
+    /// The hashes of the parts `depth` steps below `path`; below the whole state if that is empty.
+    fn parts(&self, path: &str, depth: usize) -> Vec<Part>;
+
+    /// The state as JSON for people, with the names of its fields. Numbers of any width are written in full.
+    fn to_json(&self) -> Result<String, ShowError>;
+}
+
+/// A value that has no form in JSON: a map in it has keys that are no text or number.
+#[derive(Debug, thiserror::Error)]
+pub enum ShowError {
+    /// Its bytes cannot be read.
+    #[error("these bytes cannot be read: {0}")]
+    Bytes(#[from] DecodeError),
+    /// It has no form in JSON.
+    #[error("this has no form in JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// A game that is not among those a program knows. Its text says which are, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// The game that was asked for.
+    pub name: String,
+    /// The build of it.
+    pub build: BuildId,
+    /// The builds there are of this game.
+    pub builds: Vec<BuildId>,
+    /// The games there are.
+    pub names: Vec<&'static str>,
+}
+
+impl Games {
+    /// These games. [`games!`](crate::games!) is shorter.
+    pub fn new(games: Vec<Box<dyn AnyGame>>) -> Games {
+        Games(Arc::new(games))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn AnyGame> {
+        self.0.iter().map(|game| &**game)
+    }
+
+    /// The game of a name in a build.
+    pub fn find(&self, name: &str, build: BuildId) -> Result<&dyn AnyGame, Unknown> {
+        let found = self.iter().find(|game| game.name() == name && game.build() == build);
+        found.ok_or_else(|| Unknown {
+            name: name.into(),
+            build,
+            builds: self.iter().filter(|game| game.name() == name).map(AnyGame::build).collect(),
+            names: self.iter().map(AnyGame::name).collect(),
+        })
+    }
+
+    /// The game of a build, whatever it is called: a build id is unique.
+    pub fn of_build(&self, build: BuildId) -> Option<&dyn AnyGame> {
+        self.iter().find(|game| game.build() == build)
+    }
+
+    /// The newest build of a game: the one that was named last.
+    pub fn named(&self, name: &str) -> Option<&dyn AnyGame> {
+        self.0.iter().rev().map(|game| &**game).find(|game| game.name() == name)
+    }
+}
+
+impl fmt::Debug for dyn AnyGame + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of build {}", self.name(), self.build().short())
+    }
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let builds: Vec<String> = self.builds.iter().map(ToString::to_string).collect();
+        let Unknown { name, build, names, .. } = self;
+        match (builds.is_empty(), names.is_empty()) {
+            (false, _) => {
+                write!(f, "{name} of build {build} is not here; this program has {}", builds.join(", "))
+            }
+            (true, false) => write!(f, "{name:?} is no game of this program; it has {}", names.join(", ")),
+            (true, true) => write!(f, "{name:?} is no game of this program; it has none"),
+        }
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+/// The [`Games`] of these types. After `=>` stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs
+/// are thought of at random.
+///
+/// ```
+/// use sametick::games;
+/// use sametick_pong::{Pong, autopilot};
+///
+/// assert_eq!(games![Pong].iter().count(), 1);
+/// assert!(games![Pong => autopilot].named("pong").is_some());
+/// ```
+#[macro_export]
+macro_rules! games {
+    ($($game:ty $(=> $autopilot:expr)?),* $(,)?) => {
+        $crate::games::Games::new(::std::vec![$(
+            ::std::boxed::Box::new($crate::games::Known::<$game>::new()$(.with_autopilot($autopilot))?)
+        ),*])
+    };
+}

@@ -1,0 +1,149 @@
+//! A game of a known type, behind the interface that all games share.
+
+use sametick_sim::canon::{self, DecodeError, from_canonical};
+use sametick_sim::diff::{self, Difference};
+use sametick_sim::hash::{self, Part};
+use sametick_sim::record::{TickInputs, decode_inputs};
+use sametick_sim::sync_test::{Desync, sync_test};
+use sametick_sim::{
+    BuildId, Game, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, description_of, schema_hash_of,
+};
+
+use super::rehearsal::{self, Rehearsal};
+use super::{AnyGame, Run, ShowError};
+
+/// A game of a known type.
+pub struct Known<G: Game> {
+    autopilot: Option<fn(&G, Seat) -> G::Input>,
+    setup: Option<fn(u64) -> G::Setup>,
+}
+
+impl<G: Game> Known<G> {
+    /// With inputs and setups of chance in rehearsals.
+    pub const fn new() -> Known<G> {
+        Known { autopilot: None, setup: None }
+    }
+
+    /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
+    #[must_use]
+    pub const fn with_autopilot(self, autopilot: fn(&G, Seat) -> G::Input) -> Known<G> {
+        Known { autopilot: Some(autopilot), ..self }
+    }
+
+    /// In rehearsals, the setups are these, each from a seed.
+    #[must_use]
+    pub const fn with_setup(self, setup: fn(u64) -> G::Setup) -> Known<G> {
+        Known { setup: Some(setup), ..self }
+    }
+}
+
+impl<G: Game> Default for Known<G> {
+    fn default() -> Known<G> {
+        Known::new()
+    }
+}
+
+impl<G: Game> AnyGame for Known<G> {
+    fn name(&self) -> &'static str {
+        G::NAME
+    }
+
+    fn build(&self) -> BuildId {
+        G::BUILD
+    }
+
+    fn description(&self) -> String {
+        description_of::<G>()
+    }
+
+    fn schema(&self) -> SchemaHash {
+        schema_hash_of::<G>()
+    }
+
+    fn rate(&self) -> TickRate {
+        G::RATE
+    }
+
+    fn begin(&self, setup: &[u8]) -> Result<Box<dyn Run>, DecodeError> {
+        let state = G::new(&from_canonical(setup)?);
+        Ok(Box::new(Running { tick: Tick::ZERO, state, inputs: Inputs::new() }))
+    }
+
+    fn resume(&self, tick: Tick, state: &[u8]) -> Result<Box<dyn Run>, DecodeError> {
+        let state: G = from_canonical(state)?;
+        Ok(Box::new(Running { tick, state, inputs: Inputs::new() }))
+    }
+
+    fn differences(&self, ours: &[u8], theirs: &[u8], limit: usize) -> Result<Vec<Difference>, DecodeError> {
+        let [ours, theirs] = [ours, theirs].map(from_canonical::<G>);
+        Ok(diff::differences(&ours?, &theirs?, limit))
+    }
+
+    fn setup_to_json(&self, setup: &[u8]) -> Result<String, ShowError> {
+        Ok(serde_json::to_string(&from_canonical::<G::Setup>(setup)?)?)
+    }
+
+    fn input_to_json(&self, input: &[u8]) -> Result<String, ShowError> {
+        Ok(serde_json::to_string(&from_canonical::<G::Input>(input)?)?)
+    }
+
+    fn rehearse(&self, seed: u64, ticks: u32) -> Option<Rehearsal> {
+        rehearsal::rehearse::<G>(self.autopilot, self.setup, seed, ticks)
+    }
+
+    fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync> {
+        let setup = from_canonical(&rehearsal.setup).expect("a rehearsal is made of what the game can read");
+        let mut ticks = rehearsal.ticks.iter();
+        let count = u32::try_from(rehearsal.ticks.len()).unwrap_or(u32::MAX);
+        sync_test::<G>(&setup, count, max_depth, |_, inputs| {
+            ticks.next().into_iter().for_each(|tick| decode_inputs(tick.iter(), inputs));
+        })
+    }
+}
+
+/// A game that is being played.
+struct Running<G: Game> {
+    tick: Tick,
+    state: G,
+    /// Kept, so that a tick allocates nothing.
+    inputs: Inputs<G::Input>,
+}
+
+impl<G: Game> Run for Running<G> {
+    fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    fn step(&mut self, inputs: &TickInputs) {
+        assert_eq!(inputs.tick(), self.tick.next(), "ticks are played in order");
+        decode_inputs(inputs.iter(), &mut self.inputs);
+        self.state.step(&self.inputs);
+        self.tick = inputs.tick();
+    }
+
+    fn hash(&self) -> StateHash {
+        StateHash::of(&self.state)
+    }
+
+    fn save(&self, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        canon::encode(&self.state, bytes).expect("a state whose hash can be taken has canonical bytes");
+    }
+
+    fn load(&mut self, tick: Tick, state: &[u8]) -> Result<(), DecodeError> {
+        self.state = from_canonical(state)?;
+        self.tick = tick;
+        Ok(())
+    }
+
+    fn parts(&self, path: &str, depth: usize) -> Vec<Part> {
+        hash::parts_under(&self.state, path, depth)
+    }
+
+    fn to_json(&self) -> Result<String, ShowError> {
+        // Written, not built as a tree of values, which would have no place for 128 bits.
+        let mut text = Vec::new();
+        self.state.serialize(&mut serde_json::Serializer::pretty(&mut text))?;
+        Ok(String::from_utf8(text).expect("JSON is UTF-8"))
+    }
+}
