@@ -11,7 +11,8 @@ use crate::rows::{Opaque, Table};
 /// in tables than it saves, a minute would make a small gap expensive to mend.
 pub const SEGMENT_TICKS: u32 = 300;
 
-/// Ticks kept, as coded bytes. At 4 players and 60 Hz this is a day and a half; beyond it a session has to be saved.
+/// Ticks kept, as coded bytes. At 4 players and 60 Hz this is a day and a half; beyond it the oldest are forgotten, and
+/// nobody can begin at the first tick any more.
 pub const MAX_HISTORY: usize = 8 << 20;
 
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct History {
     table: Table,
     bytes: usize,
     scratch: Vec<u8>,
+    /// Segments that have been forgotten.
+    forgotten: bool,
 }
 
 impl History {
@@ -44,14 +47,28 @@ impl History {
         &self.table
     }
 
-    /// Whether no more ticks can be kept.
-    pub fn is_full(&self) -> bool {
-        self.bytes >= MAX_HISTORY
+    /// Whether the first ticks are still there.
+    pub fn is_whole(&self) -> bool {
+        !self.forgotten
+    }
+
+    /// The first tick that is kept.
+    pub fn first(&self) -> Tick {
+        self.segments.first().map_or(Tick(1), |segment| segment.first)
+    }
+
+    /// How many bytes are kept.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Adds the next tick.
     pub fn push(&mut self, rows: &Inputs<Opaque>) {
         let next = self.last().next();
+        if self.bytes >= MAX_HISTORY {
+            self.bytes -= self.segments.remove(0).bytes.len();
+            self.forgotten = true;
+        }
         if self.segments.last().is_none_or(|segment| segment.ticks == SEGMENT_TICKS) {
             // Room for a quiet game at once, so that a tick in steady state allocates nothing.
             let bytes = Vec::with_capacity(SEGMENT_TICKS as usize);

@@ -3,10 +3,17 @@
 
 extern crate alloc;
 
+pub mod checks;
+pub mod diagnostics;
 pub mod history;
+pub mod inquiry;
 pub mod message;
+mod meter;
+mod outbox;
 pub mod pacer;
 pub mod peer;
+mod play;
+mod recent;
 pub mod relay;
 pub mod rows;
 pub mod session;

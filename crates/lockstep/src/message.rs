@@ -3,7 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_sim::{Inputs, Seat, Tick};
+use sametick_sim::diff::Difference;
+use sametick_sim::hash::Part;
+use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 use serde::{Deserialize, Serialize};
@@ -16,33 +18,94 @@ pub const MAX_RUN: u32 = 64;
 /// The longest setup a session can be begun with.
 pub const MAX_SETUP: usize = 4_096;
 
-const RUN_BITS: u32 = 6;
-const TICK_BITS: u32 = 16;
+/// The longest name of a game, a player or a commit.
+pub const MAX_TEXT: usize = 64;
 
-/// From a peer, on the control channel.
+/// The largest state that is passed on.
+pub const MAX_STATE: usize = 8 << 20;
+
+/// Peers hash their confirmed state after every tick that is a multiple of this (L6).
+pub const CHECK_EVERY: u32 = 30;
+
+/// Of how many of its last confirmed ticks a peer can give the hash, and the state if that is small.
+pub const RECENT_TICKS: u32 = 120;
+
+/// The most field-level differences in a report.
+pub const MAX_DIFFERENCES: usize = 64;
+
+const RUN_BITS: u32 = 6;
+
+/// Enough that a link times out before a number of a tick can mean two ticks, at any rate.
+const TICK_BITS: u32 = 13;
+
+/// From a peer, on the control channel; `State` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRelay {
-    /// Take part; begins the session if there is none, with this setup.
-    Join {
-        /// What the game needs to know to begin.
-        setup: Vec<u8>,
-        /// Ticks a second.
-        rate: u16,
-        /// How many seats the session has, if this begins it.
-        seats: u8,
-        /// What the player is called.
-        name: String,
-        /// Only watch.
-        watch: bool,
-    },
+    /// Take part; begins the session if there is none.
+    Join(Join),
     /// Some ticks never came: send them again, from this one on.
     Resend {
         /// The first that is missing.
         from: Tick,
     },
+    /// What the confirmed state hashes to.
+    Check {
+        /// After which tick.
+        tick: Tick,
+        /// The hash.
+        hash: StateHash,
+    },
+    /// The hashes of recent states, as asked for.
+    Hashes {
+        /// The tick of the first.
+        first: Tick,
+        /// One for each tick.
+        hashes: Vec<StateHash>,
+    },
+    /// A recent state, as asked for.
+    State(StateAt),
+    /// The good state has been taken; what it differed in from the one that was there.
+    Resynced {
+        /// The tick that was compared.
+        tick: Tick,
+        /// The first of the fields that differed; none if the state of that tick was not kept.
+        fields: Vec<Difference>,
+    },
 }
 
-/// From the relay, on the control channel.
+/// What a peer says to take part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {
+    /// The name of the game.
+    pub game: String,
+    /// The git commit the peer was built from.
+    pub commit: String,
+    /// What the game needs to know to begin.
+    pub setup: Vec<u8>,
+    /// The seed in that setup, for people who read the log.
+    pub seed: u64,
+    /// Ticks a second.
+    pub rate: u16,
+    /// How many seats the session has, if this begins it.
+    pub seats: u8,
+    /// What the player is called.
+    pub name: String,
+    /// Only watch.
+    pub watch: bool,
+}
+
+/// A state of a peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateAt {
+    /// After which tick.
+    pub tick: Tick,
+    /// The hashes of its parts.
+    pub parts: Vec<Part>,
+    /// Its canonical bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// From the relay, on the control channel, or on that for chunks where they belong to a `Resync`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToPeer {
     /// You take part.
@@ -74,17 +137,41 @@ pub enum ToPeer {
         /// Coded.
         bytes: Vec<u8>,
     },
+    /// Give the hashes of your states after these ticks, as far as you have them.
+    GiveHashes {
+        /// The first.
+        from: Tick,
+        /// The last.
+        to: Tick,
+    },
+    /// Give your state after this tick, or the next one you have.
+    GiveState {
+        /// The tick.
+        tick: Tick,
+    },
+    /// Your state is wrong: go on from this one. The ticks after it follow as `Ticks`.
+    Resync {
+        /// After which tick.
+        tick: Tick,
+        /// Canonical bytes.
+        state: Vec<u8>,
+    },
 }
 
-/// How the relay sees a peer's inputs arrive; sent now and then on the state channel.
+/// How the relay sees a peer; sent now and then on the state channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pace {
     /// Which report this is.
     pub tick: Tick,
-    /// The least time, in microseconds, by which an input came before its tick was closed; negative if it was late.
-    pub least_slack_us: i32,
-    /// Inputs of this peer that were missing when their tick was closed, since it joined.
+    /// The least time, in microseconds, by which a fresh input came before its tick was closed; negative if it was late.
+    /// Inputs that only arrived with a later packet do not count: this is about the path, not about loss.
+    pub least_slack_us: Option<i32>,
+    /// Inputs of this peer that were missing when their tick was closed, since its first one.
     pub omissions: u32,
+    /// The last tick on whose state the players agree.
+    pub agreed: Tick,
+    /// How often somebody had another state than the others, in the whole session.
+    pub mismatches: u32,
 }
 
 /// Reads a control message; trailing bytes are refused.
@@ -97,7 +184,15 @@ pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malforme
 
 /// The bytes of a control message.
 pub fn to_bytes<T: Serialize>(message: &T) -> Vec<u8> {
-    postcard::to_allocvec(message).expect("these types always serialise")
+    let mut bytes = Vec::new();
+    put(&mut bytes, message);
+    bytes
+}
+
+/// Appends the bytes of a control message.
+pub fn put<T: Serialize>(out: &mut Vec<u8>, message: &T) {
+    let before = core::mem::take(out);
+    *out = postcard::to_extend(message, before).expect("these types always serialise");
 }
 
 fn malformed(error: ReadError) -> Malformed {
@@ -108,25 +203,37 @@ fn malformed(error: ReadError) -> Malformed {
     }
 }
 
+/// The tick near `near` whose number ends in these bits.
+fn widen(low: u32, near: Tick) -> Result<Tick, ReadError> {
+    let (span, near) = (1i64 << TICK_BITS, i64::from(near.0));
+    let mut tick = near - near.rem_euclid(span) + i64::from(low);
+    if tick - near > span / 2 {
+        tick -= span;
+    } else if near - tick > span / 2 {
+        tick += span;
+    }
+    u32::try_from(tick).map(Tick).map_err(|_| ReadError::OutOfRange)
+}
+
 /// The head of a run of ticks: the low bits of the first one's number, and how many.
 fn put_head(out: &mut BitWriter<'_>, first: Tick, ticks: u32) {
     assert!((1..=MAX_RUN).contains(&ticks), "a run has 1 to {MAX_RUN} ticks");
-    out.bits(u64::from(first.0 & 0xffff), TICK_BITS);
-    out.bits(u64::from(ticks - 1), RUN_BITS);
+    out.bits(u64::from(first.0) & ((1 << TICK_BITS) - 1), TICK_BITS);
+    out.bool(ticks > 1);
+    if ticks > 1 {
+        out.bits(u64::from(ticks - 1), RUN_BITS);
+    }
 }
 
 fn read_head(reader: &mut BitReader<'_>, near: Tick) -> Result<(Tick, u32), ReadError> {
-    let low = reader.bits(TICK_BITS)? as u16;
-    let ticks = reader.bits(RUN_BITS)? as u32 + 1;
-    let first = sametick_wire::packet::widen(low, u64::from(near.0));
-    let first = u32::try_from(first).map_err(|_| ReadError::OutOfRange)?;
-    first.checked_add(ticks).ok_or(ReadError::OutOfRange)?;
-    Ok((Tick(first), ticks))
+    let first = widen(reader.bits(TICK_BITS)? as u32, near)?;
+    let ticks = if reader.bool()? { reader.bits(RUN_BITS)? as u32 + 1 } else { 1 };
+    first.0.checked_add(ticks).ok_or(ReadError::OutOfRange)?;
+    Ok((first, ticks))
 }
 
 /// A peer's own inputs for consecutive ticks.
 pub fn put_inputs<'a>(out: &mut Vec<u8>, first: Tick, inputs: impl ExactSizeIterator<Item = &'a Opaque>) {
-    out.clear();
     let mut writer = BitWriter::new(out);
     put_head(&mut writer, first, inputs.len() as u32);
     let mut last = Opaque::EMPTY;
@@ -155,19 +262,19 @@ pub fn put_ticks<'a>(
     table: &mut Table,
     rows: impl ExactSizeIterator<Item = &'a Inputs<Opaque>>,
 ) {
-    out.clear();
     let mut writer = BitWriter::new(out);
     put_head(&mut writer, first, rows.len() as u32);
     rows.for_each(|rows| table.put(&mut writer, rows));
     writer.finish();
 }
 
-/// Reads what [`put_ticks`] wrote. The first tick must be the one after `have`: earlier ones have been seen, and later
-/// ones cannot be understood yet. Returns which it was.
+/// Reads what [`put_ticks`] wrote, with `rows` as the place for one tick after the other. The first tick must be the one
+/// after `have`: earlier ones have been seen, and later ones cannot be understood yet. Returns which it was.
 pub fn read_ticks(
     bytes: &[u8],
     have: Tick,
     table: &mut Table,
+    rows: &mut Inputs<Opaque>,
     mut see: impl FnMut(Tick, &Inputs<Opaque>),
 ) -> Result<Run, Malformed> {
     let mut reader = BitReader::new(bytes);
@@ -178,10 +285,9 @@ pub fn read_ticks(
     if first < have.next() {
         return Ok(Run::Old);
     }
-    let mut rows = Inputs::new();
     for offset in 0..ticks {
-        table.read(&mut reader, &mut rows).map_err(malformed)?;
-        see(first + offset, &rows);
+        table.read(&mut reader, rows).map_err(malformed)?;
+        see(first + offset, rows);
     }
     reader.finish().map_err(malformed)?;
     Ok(Run::Next)

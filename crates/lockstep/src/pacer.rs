@@ -2,8 +2,10 @@
 //! Follows what the relay reports by running a little faster or slower, never in a burst.
 
 use sametick_sim::{Tick, TickRate, Time};
+use sametick_wire::LinkStats;
 
 use crate::message::Pace;
+use crate::session::PACE_EVERY;
 
 /// Inputs should come at least this long before their tick closes: the noise of a calm path.
 pub const MIN_SLACK_US: i64 = 4_000;
@@ -14,7 +16,7 @@ pub const MAX_SLACK_US: i64 = 400_000;
 /// An omission makes the wanted slack this much longer at once.
 const LONGER_US: i64 = 10_000;
 
-/// Without omissions it gets shorter by this much with each report: a millisecond in a second.
+/// Without omissions that gets shorter by this much with each report: a millisecond in a second.
 const SHORTER_US: i64 = 250;
 
 /// More slack than wanted is left alone up to this: chasing every millisecond would make time wobble.
@@ -23,6 +25,96 @@ const TOLERANCE_US: i64 = 6_000;
 /// Time runs faster or slower by at most one part in this many.
 const GENTLY: i64 = 12;
 
+/// The least slack of this many reports counts: six seconds at 60 Hz.
+const REPORTS: usize = 24;
+
+/// Slack is given back only after so many reports that showed more than enough.
+const SURE: usize = 6;
+
+/// One input in so many may be lost with all the packets that carried it in time.
+const RARE: f64 = 1e-9;
+
+/// After so many packets without a loss a path counts as one that loses nothing.
+const CLEAN_PACKETS: f64 = 600.0;
+
+/// Losses are remembered for about as many packets: a minute at 60 Hz.
+const REMEMBERED_PACKETS: f64 = 3_600.0;
+
+/// No path is believed to need more packets than this for an input.
+const MAX_COPIES: u32 = 16;
+
+/// An input waits for another tick's when the round trip has this many ticks and nothing is lost.
+const LATENCY_PER_BATCHED: u64 = 10;
+
+/// The most ticks whose inputs go into one message.
+pub const MAX_BATCH: u32 = 4;
+
+/// What is known of the path to the relay: what its link counts, from the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Path {
+    /// A round trip.
+    pub rtt_us: u64,
+    /// How much that varies.
+    pub jitter_us: u64,
+    /// Packets sent; none if the link has no packets that can be lost.
+    pub sent: u64,
+    /// Of those, how many never arrived.
+    pub lost: u64,
+    /// Packets that the other side sent.
+    pub expected: u64,
+    /// Of those, how many arrived.
+    pub received: u64,
+}
+
+/// What a round trip is taken to be while none has been measured.
+const UNKNOWN_RTT_US: u64 = 50_000;
+
+impl From<LinkStats> for Path {
+    fn from(stats: LinkStats) -> Path {
+        Path {
+            rtt_us: stats.rtt_us.unwrap_or(UNKNOWN_RTT_US),
+            jitter_us: stats.jitter_us,
+            sent: stats.packets_sent,
+            lost: stats.packets_lost,
+            expected: stats.packets_expected,
+            received: stats.packets_received,
+        }
+    }
+}
+
+/// How much is lost, as far as can be told from a few packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    sent: f64,
+    lost: f64,
+}
+
+impl Losses {
+    fn add(&mut self, sent: u64, lost: u64) {
+        self.sent += sent as f64;
+        self.lost += lost as f64;
+        if self.sent > REMEMBERED_PACKETS {
+            self.sent /= 2.0;
+            self.lost /= 2.0;
+        }
+    }
+
+    /// How many packets an input has to be in so that one of them arrives.
+    fn copies(&self) -> u32 {
+        if self.sent >= CLEAN_PACKETS && self.lost < 0.2 {
+            return 1;
+        }
+        // Few packets prove little: at first a path is taken for one that loses one in a hundred.
+        let chance = ((self.lost + 0.5) / (self.sent + 50.0)).clamp(0.0, 0.9);
+        let (mut copies, mut all_lost) = (1, chance);
+        while all_lost > RARE && copies < MAX_COPIES {
+            all_lost *= chance;
+            copies += 1;
+        }
+        copies
+    }
+}
+
 /// The clock of a peer's ticks.
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -30,17 +122,36 @@ pub struct Pacer {
     next_at: Time,
     /// How much earlier ticks should come than they do; made up for bit by bit.
     debt_us: i64,
-    wanted_us: i64,
+    extra_us: i64,
     omissions: u32,
     /// Reports about ticks up to this one say nothing about the last correction.
     settled: Tick,
+    reports: [i64; REPORTS],
+    reported: usize,
+    path: Path,
+    losses: Losses,
+    copies: u32,
+    batch: u32,
 }
 
 impl Pacer {
-    /// A clock whose first tick is due at `first_at`. `jitter_us` is what the link has measured so far.
-    pub fn new(rate: TickRate, first_at: Time, jitter_us: u64) -> Pacer {
-        let wanted_us = (MIN_SLACK_US + 2 * jitter_us as i64).min(MAX_SLACK_US);
-        Pacer { rate, next_at: first_at, debt_us: 0, wanted_us, omissions: 0, settled: Tick::ZERO }
+    /// A clock whose first tick is due at `first_at`.
+    pub fn new(rate: TickRate, first_at: Time, path: Path) -> Pacer {
+        let losses = Losses::default();
+        Pacer {
+            rate,
+            next_at: first_at,
+            debt_us: 0,
+            extra_us: 0,
+            omissions: 0,
+            settled: Tick::ZERO,
+            reports: [0; REPORTS],
+            reported: 0,
+            path,
+            losses,
+            copies: losses.copies(),
+            batch: 1,
+        }
     }
 
     /// When the next tick is due.
@@ -48,9 +159,36 @@ impl Pacer {
         self.next_at
     }
 
+    /// The ticks that are overdue.
+    pub fn overdue_ticks(&self, now: Time) -> u32 {
+        (now.micros_since(self.next_at) / self.rate.tick_micros().max(1)) as u32
+    }
+
     /// The slack that is aimed for.
     pub fn wanted_us(&self) -> i64 {
-        self.wanted_us
+        let packets = i64::from(self.copies * self.batch - 1) * self.rate.tick_micros() as i64;
+        (MIN_SLACK_US + packets + self.extra_us).min(MAX_SLACK_US)
+    }
+
+    /// How many ticks' inputs go into one message.
+    pub fn batch(&self) -> u32 {
+        self.batch
+    }
+
+    /// So many ticks can still be handed in at once after a delay: what is older comes too late anyway.
+    pub fn useful_ticks(&self) -> u32 {
+        (self.wanted_us() as u64 / self.rate.tick_micros().max(1)) as u32 + 1
+    }
+
+    /// How far ahead of the relay's present tick own ticks have to be.
+    pub fn lead_ticks(&self) -> u32 {
+        let lead_us = self.path.rtt_us / 2 + 2 * self.path.jitter_us + self.wanted_us() as u64;
+        (lead_us / self.rate.tick_micros().max(1)) as u32 + 2
+    }
+
+    /// How long a packet takes from the relay to here, in ticks.
+    pub fn transit_ticks(&self) -> u32 {
+        (self.path.rtt_us / 2 / self.rate.tick_micros().max(1)) as u32
     }
 
     /// A tick has been taken.
@@ -69,23 +207,90 @@ impl Pacer {
         self.next_at = self.next_at.max(now);
     }
 
+    /// Ticks begin anew with this one, at a place that was chosen by [`Pacer::lead_ticks`].
+    pub fn launch(&mut self, now: Time, tick: Tick) {
+        self.next_at = now;
+        self.debt_us = 0;
+        self.settled = tick;
+        self.reported = 0;
+    }
+
+    /// What the link counts now.
+    pub fn on_path(&mut self, path: Path) {
+        let (sent, lost) =
+            (path.sent - self.path.sent.min(path.sent), path.lost - self.path.lost.min(path.lost));
+        self.losses.add(sent, lost);
+        self.path = path;
+        // A stream loses nothing.
+        self.copies = if path.sent == 0 { 1 } else { self.losses.copies() };
+        let ticks = path.rtt_us / self.rate.tick_micros().max(1);
+        let batch = 1 + (ticks / LATENCY_PER_BATCHED) as u32;
+        self.batch = if self.copies == 1 { batch.min(MAX_BATCH) } else { 1 };
+    }
+
     /// The relay has seen inputs arrive. A report about ticks before the last correction is late news.
     pub fn on_report(&mut self, report: &Pace) {
         if report.omissions > self.omissions {
             self.omissions = report.omissions;
-            self.wanted_us = (self.wanted_us + LONGER_US).min(MAX_SLACK_US);
+            self.extra_us = (self.extra_us + LONGER_US).min(MAX_SLACK_US);
         } else {
-            self.wanted_us = (self.wanted_us - SHORTER_US).max(MIN_SLACK_US);
+            self.extra_us = (self.extra_us - SHORTER_US).max(0);
         }
-        if self.debt_us != 0 || report.tick <= self.settled {
+        let Some(least_us) = report.least_slack_us else { return };
+        if self.debt_us != 0 || report.tick < self.settled + PACE_EVERY {
             return;
         }
-        let missing_us = self.wanted_us - i64::from(report.least_slack_us);
+        self.reports[self.reported % REPORTS] = i64::from(least_us);
+        self.reported += 1;
+        let known = self.reported.min(REPORTS);
+        let least_us = self.reports[..known].iter().copied().min().unwrap_or(0);
+        let missing_us = self.wanted_us() - least_us;
         if missing_us > 0 {
-            self.debt_us = missing_us;
-        } else if -missing_us > TOLERANCE_US {
+            self.correct(missing_us);
+        } else if -missing_us > TOLERANCE_US && known >= SURE {
             // Gives back half: the least slack of a few ticks is not the least there is.
-            self.debt_us = missing_us / 2;
+            self.correct(missing_us / 2);
         }
+    }
+
+    fn correct(&mut self, earlier_us: i64) {
+        self.debt_us = earlier_us;
+        self.reports.iter_mut().for_each(|least_us| *least_us += earlier_us);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copies(sent: u64, lost: u64) -> u32 {
+        let mut losses = Losses::default();
+        losses.add(sent, lost);
+        losses.copies()
+    }
+
+    #[test]
+    fn an_input_is_in_as_many_packets_as_the_path_needs() {
+        assert_eq!(copies(0, 0), 5, "nothing is known yet");
+        assert_eq!(copies(600, 0), 1, "ten seconds without a loss");
+        assert_eq!(copies(1_000, 1), 4);
+        assert_eq!(copies(1_000, 50), 7);
+        assert_eq!(copies(1_000, 100), 9);
+        assert_eq!(copies(1_000, 900), MAX_COPIES);
+    }
+
+    #[test]
+    fn time_never_runs_in_bursts() {
+        let rate = TickRate::hz(60);
+        let mut pacer = Pacer::new(rate, Time::ZERO, Path::default());
+        pacer.correct(300_000);
+        let mut before = pacer.next_at();
+        for tick in 1..600 {
+            pacer.advance(Tick(tick));
+            let step_us = pacer.next_at().micros_since(before);
+            assert!((15_200..=16_700).contains(&step_us), "tick {tick}: {step_us}");
+            before = pacer.next_at();
+        }
+        assert_eq!(pacer.debt_us, 0);
     }
 }

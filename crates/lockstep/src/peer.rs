@@ -1,17 +1,23 @@
-//! One player's side: the confirmed state, advanced only by closed ticks, and the state on screen, which runs ahead of
-//! it with own inputs and guesses (L3). A wrong guess is simulated again from the confirmed state.
+//! One player's side of a session: takes closed ticks, hands in own inputs early enough, guesses what is not known yet, and
+//! simulates again what was guessed wrong.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_sim::{Game, Inputs, Seat, Tick, Time, from_canonical, to_canonical};
+use sametick_sim::canon::{self, Sink};
+use sametick_sim::{Game, Seat, Tick, Time, from_canonical, to_canonical};
 use sametick_wire::{Channel, Malformed};
 
+use crate::diagnostics::Diagnostics;
 use crate::history::Excerpt;
-use crate::message::{self, Pace, Run, ToPeer, ToRelay, put_inputs, read_ticks};
-use crate::pacer::Pacer;
-use crate::rows::{MAX_SEATS, Opaque, Table};
+use crate::message::{self, Join, MAX_SETUP, Pace, Run, ToPeer, ToRelay, put_inputs};
+use crate::meter::Meter;
+use crate::outbox::Outbox;
+use crate::pacer::{MAX_BATCH, Pacer, Path};
+use crate::play::Play;
+use crate::rows::{MAX_INPUT, MAX_SEATS, Opaque, Table};
+use crate::session::PACE_EVERY;
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
 pub const MAX_PREDICTED: u32 = 60;
@@ -29,17 +35,21 @@ pub enum Input<'a, I> {
     Message(Channel, &'a [u8]),
     /// The player's input for the tick that was asked for.
     Local(I),
+    /// What the link counts, as [`Output::WantPath`] asked for.
+    Path(Path),
     /// The time of `WakeAt` has come.
     Timeout,
 }
 
 /// What a peer wants. Bytes are in the buffer that was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these bytes on this channel.
     Send(Channel),
     /// Hand in the player's input for this tick, with [`Input::Local`].
     WantInput(Tick),
+    /// Say what the link counts, with [`Input::Path`].
+    WantPath,
     /// Nothing more before this time.
     WakeAt(Time),
     /// Nothing more until a message comes.
@@ -51,7 +61,7 @@ pub enum Output {
 pub enum Status {
     /// The relay has not answered yet.
     Joining,
-    /// Catching up with ticks that were closed before it came.
+    /// Catching up with ticks that were closed before it came, or after it was given another state.
     CatchingUp,
     /// Playing or watching.
     Playing,
@@ -61,7 +71,7 @@ pub enum Status {
     Refused(String),
 }
 
-/// Figures of a peer.
+/// Figures of a peer, since it joined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerStats {
     /// Guesses that were wrong and led to simulating again.
@@ -70,8 +80,12 @@ pub struct PeerStats {
     pub resimulated: u64,
     /// Own inputs that were missing when their tick closed, as the relay counts.
     pub omissions: u32,
-    /// Ticks that had to be asked for again.
+    /// How often ticks had to be asked for again.
     pub resends: u64,
+    /// How often the state was wrong and had to be replaced.
+    pub resyncs: u32,
+    /// Ticks without an own input because this machine was away for too long.
+    pub skipped: u64,
 }
 
 /// How to take part.
@@ -79,10 +93,14 @@ pub struct PeerStats {
 pub struct JoinAs<G: Game> {
     /// What the session is begun with, if it is not running yet.
     pub setup: G::Setup,
+    /// The seed in that setup, for people who read the log.
+    pub seed: u64,
     /// How many seats it has then.
     pub seats: u8,
     /// What the player is called.
     pub name: String,
+    /// The git commit this was built from.
+    pub commit: String,
     /// Only watch.
     pub watch: bool,
 }
@@ -90,60 +108,55 @@ pub struct JoinAs<G: Game> {
 /// One player's side of a session.
 pub struct Peer<G: Game> {
     now: Time,
-    outbox: VecDeque<(Channel, Vec<u8>)>,
+    outbox: Outbox<Channel>,
     status: Status,
     play: Option<Play<G>>,
+    pacer: Pacer,
+    meter: Meter,
     /// Runs of ticks that cannot be understood yet: something before them is missing or on its way.
     early: VecDeque<Vec<u8>>,
     asked_at: Option<Time>,
     stats: PeerStats,
-    /// A round trip on the link, as its owner knows it.
-    rtt_us: u64,
-    jitter_us: u64,
-}
-
-/// What is known once the relay has answered.
-struct Play<G: Game> {
-    seat: Option<Seat>,
-    confirmed: G,
-    confirmed_tick: Tick,
-    shown: G,
-    shown_tick: Tick,
-    /// What closed ticks are coded against.
-    table: Table,
-    /// The last input of each taken seat in a closed tick.
-    last: [Option<G::Input>; MAX_SEATS],
-    /// Own inputs of the ticks after the confirmed one; none for ticks before the first that was played.
-    own: VecDeque<Option<G::Input>>,
-    /// What the ticks after the confirmed one were simulated with.
-    guessed: VecDeque<Inputs<G::Input>>,
-    spare: Vec<Inputs<G::Input>>,
-    /// A closed tick was not as guessed.
-    wrong: bool,
-    /// Everything up to this tick was closed before we came.
-    welcome_tick: Tick,
-    /// Where the first own tick is.
-    start: Tick,
-    pacer: Pacer,
+    /// Own inputs that have not been sent: the tick of the first, and the inputs.
+    unsent: (Tick, usize, [Opaque; MAX_BATCH as usize]),
+    want_path: bool,
+    /// The last confirmed tick that was measured.
+    noted: Tick,
 }
 
 impl<G: Game> Peer<G> {
-    /// A peer that asks to take part. Its messages go over one link to a relay.
-    pub fn new(now: Time, join: &JoinAs<G>, rtt_us: u64, jitter_us: u64) -> Peer<G> {
+    /// A peer that asks to take part. Its messages go over one link to a relay; `path` is what that link knows so far.
+    ///
+    /// # Panics
+    /// If the setup cannot be serialised or is longer than [`MAX_SETUP`].
+    pub fn new(now: Time, join: &JoinAs<G>, path: Path) -> Peer<G> {
         let setup = to_canonical(&join.setup).expect("a setup serialises");
-        let rate = G::RATE.per_second() as u16;
-        let (seats, name, watch) = (join.seats, join.name.clone(), join.watch);
-        let join = ToRelay::Join { setup, rate, seats, name, watch };
+        assert!(setup.len() <= MAX_SETUP, "a setup has at most {MAX_SETUP} bytes");
+        let join = ToRelay::Join(Join {
+            game: G::NAME.into(),
+            commit: join.commit.clone(),
+            setup,
+            seed: join.seed,
+            rate: G::RATE.per_second() as u16,
+            seats: join.seats,
+            name: join.name.clone(),
+            watch: join.watch,
+        });
+        let mut outbox = Outbox::default();
+        outbox.push(Channel::Control, |out| message::put(out, &join));
         Peer {
             now,
-            outbox: VecDeque::from([(Channel::Control, message::to_bytes(&join))]),
+            outbox,
             status: Status::Joining,
             play: None,
+            pacer: Pacer::new(G::RATE, now, path),
+            meter: Meter::new(G::RATE, path),
             early: VecDeque::new(),
             asked_at: None,
             stats: PeerStats::default(),
-            rtt_us,
-            jitter_us,
+            unsent: (Tick::ZERO, 0, [Opaque::EMPTY; MAX_BATCH as usize]),
+            want_path: false,
+            noted: Tick::ZERO,
         }
     }
 
@@ -157,36 +170,62 @@ impl<G: Game> Peer<G> {
         self.stats
     }
 
+    /// How the connection and this machine are doing.
+    pub fn diagnostics(&self) -> Diagnostics {
+        self.meter.last()
+    }
+
     /// Where the player sits.
     pub fn seat(&self) -> Option<Seat> {
-        self.play.as_ref()?.seat
+        self.play.as_ref()?.seat()
     }
 
     /// The confirmed state and its tick.
     pub fn confirmed(&self) -> Option<(Tick, &G)> {
-        self.play.as_ref().map(|play| (play.confirmed_tick, &play.confirmed))
+        self.play.as_ref().map(Play::confirmed)
     }
 
     /// The state on screen and its tick.
     pub fn shown(&self) -> Option<(Tick, &G)> {
-        self.play.as_ref().map(|play| (play.shown_tick, &play.shown))
+        self.play.as_ref().map(Play::shown)
+    }
+
+    /// The hashes of the last confirmed ticks from `from` to `to`, as far as they are kept, and the tick of the first.
+    pub fn hashes(&self, from: Tick, to: Tick) -> Option<(Tick, Vec<sametick_sim::StateHash>)> {
+        self.play.as_ref().map(|play| play.recent().hashes(from, to))
+    }
+
+    /// Changes the confirmed state behind everybody's back: a test of what happens when a machine computes wrongly.
+    pub fn tamper(&mut self, change: impl FnOnce(&mut G)) {
+        if let Some(play) = &mut self.play {
+            play.tamper(change);
+        }
     }
 
     /// Takes what happened. After an error the relay does not speak the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
         match input {
-            Input::Message(Channel::Control, bytes) => self.on_control(message::from_bytes(bytes)?),
+            Input::Message(Channel::Control | Channel::Chunks, bytes) => {
+                self.on_control(message::from_bytes(bytes)?)
+            }
             Input::Message(Channel::Input, bytes) => self.on_ticks(bytes),
             Input::Message(Channel::State, bytes) => {
                 let report: Pace = message::from_bytes(bytes)?;
                 self.stats.omissions = report.omissions;
-                self.play.iter_mut().for_each(|play| play.pacer.on_report(&report));
+                self.pacer.on_report(&report);
+                self.meter.on_report(&report);
                 Ok(())
             }
             Input::Message(..) => Err(Malformed::Forbidden),
             Input::Local(input) => {
                 self.on_local(input);
+                Ok(())
+            }
+            Input::Path(path) => {
+                self.want_path = false;
+                self.pacer.on_path(path);
+                self.meter.on_path(path);
                 Ok(())
             }
             Input::Timeout => Ok(()),
@@ -195,30 +234,49 @@ impl<G: Game> Peer<G> {
 
     /// What the peer wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
-        if let Some((channel, bytes)) = self.outbox.pop_front() {
-            buf.clear();
-            buf.extend_from_slice(&bytes);
+        if let Some(channel) = self.outbox.pop(buf) {
             return Output::Send(channel);
         }
         let Some(play) = &mut self.play else { return Output::Wait };
+        if self.want_path {
+            return Output::WantPath;
+        }
         if !play.has_caught_up() {
+            self.status = Status::CatchingUp;
             return Output::Wait;
         }
-        if play.shown_tick.ticks_since(play.confirmed_tick) >= MAX_PREDICTED {
+        if play.depth() >= MAX_PREDICTED {
             self.status = Status::WaitingForRelay;
-            play.pacer.restart(self.now);
+            self.pacer.restart(self.now);
             return Output::Wait;
         }
         self.status = Status::Playing;
-        if play.pacer.next_at() > self.now {
-            return Output::WakeAt(play.pacer.next_at());
+        if play.seat().is_none() {
+            return Output::Wait;
         }
-        if play.seat.is_some() {
-            return Output::WantInput(play.shown_tick.next());
+        if self.pacer.next_at() > self.now {
+            return Output::WakeAt(self.pacer.next_at());
         }
-        play.pacer.advance(play.shown_tick.next());
-        play.predict(None);
-        Output::WakeAt(play.pacer.next_at())
+        let overdue = self.pacer.overdue_ticks(self.now);
+        self.meter.on_tick(self.now, play.confirmed().0, play.depth(), overdue);
+        // After a long absence only those ticks are asked for whose inputs can still be in time.
+        let (tick, useless) = (play.shown().0.next(), overdue.saturating_sub(self.pacer.useful_ticks()));
+        if useless > 0 {
+            self.send_inputs();
+            self.skip_tick(tick);
+            return self.poll_output(buf);
+        }
+        Output::WantInput(tick)
+    }
+
+    /// A tick that nobody hands in an input for.
+    fn skip_tick(&mut self, tick: Tick) {
+        self.stats.skipped += 1;
+        if let Some(play) = &mut self.play {
+            play.predict(None);
+        }
+        self.pacer.advance(tick);
+        self.do_duties(tick);
     }
 
     fn on_control(&mut self, message: ToPeer) -> Result<(), Malformed> {
@@ -230,39 +288,65 @@ impl<G: Game> Peer<G> {
                     return Err(Malformed::Forbidden);
                 }
                 let setup = from_canonical(&setup).map_err(|_| Malformed::Forbidden)?;
-                self.begin(seat, &setup, closed, age_us);
+                self.play = Some(Play::new(seat, &setup, closed));
+                if closed == Tick::ZERO {
+                    self.launch(closed + (age_us / G::RATE.tick_micros().max(1)) as u32);
+                }
                 self.use_early()
             }
             (ToPeer::Refused { why }, None) => {
                 self.status = Status::Refused(why);
                 Ok(())
             }
-            (ToPeer::Ticks { first, ticks, table, bytes }, Some(_)) => {
+            (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
                 let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
-                self.on_excerpt(&Excerpt { first, ticks, start, bytes })
+                play.on_excerpt(&Excerpt { first, ticks, start, bytes })?;
+                self.use_early()
+            }
+            (ToPeer::GiveHashes { from, to }, Some(play)) => {
+                let (first, hashes) = play.recent().hashes(from, to);
+                self.tell(Channel::Control, &ToRelay::Hashes { first, hashes });
+                Ok(())
+            }
+            (ToPeer::GiveState { tick }, Some(play)) => {
+                if let Some(state) = play.recent().state_at(tick) {
+                    self.tell(Channel::Chunks, &ToRelay::State(state));
+                }
+                Ok(())
+            }
+            (ToPeer::Resync { tick, state }, Some(play)) => {
+                let fields = play.resync(tick, &state)?;
+                self.early.clear();
+                self.stats.resyncs += 1;
+                self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
+                Ok(())
             }
             _ => Err(Malformed::Forbidden),
         }
     }
 
-    fn begin(&mut self, seat: Option<Seat>, setup: &G::Setup, closed: Tick, age_us: u64) {
-        let tick_us = G::RATE.tick_micros().max(1);
-        // Where the relay stands now, and how far ahead of it our inputs have to be.
-        let relay_now = closed + ((age_us + self.rtt_us / 2) / tick_us) as u32;
-        let ahead = ((self.rtt_us / 2 + 2 * self.jitter_us) / tick_us) as u32 + 2;
-        self.status = Status::CatchingUp;
-        let pacer = Pacer::new(G::RATE, self.now, self.jitter_us);
-        let mut play = Play::new(seat, setup, closed, relay_now + ahead, pacer);
-        play.launch();
-        self.play = Some(play);
+    fn tell<T: serde::Serialize>(&mut self, channel: Channel, message: &T) {
+        self.outbox.push(channel, |out| message::put(out, message));
+    }
+
+    /// Begins own ticks as far ahead of the relay as inputs need to be in time. `present` is the relay's tick when what
+    /// tells us so was sent.
+    fn launch(&mut self, present: Tick) {
+        let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
+        let start = present + self.pacer.transit_ticks() + self.pacer.lead_ticks();
+        play.run_ahead(start);
+        self.pacer.launch(self.now, play.shown().0);
     }
 
     /// Closed ticks that continue what we have, or do not yet.
     fn on_ticks(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        if self.early.len() == MAX_EARLY {
-            self.early.pop_front();
+        let run = self.play.as_mut().map_or(Ok(Run::Early), |play| play.on_run(bytes))?;
+        if run == Run::Early {
+            if self.early.len() == MAX_EARLY {
+                self.early.pop_front();
+            }
+            self.early.push_back(bytes.to_vec());
         }
-        self.early.push_back(bytes.to_vec());
         self.use_early()
     }
 
@@ -270,8 +354,9 @@ impl<G: Game> Peer<G> {
     fn use_early(&mut self) -> Result<(), Malformed> {
         let Some(play) = &mut self.play else { return Ok(()) };
         let mut result = Ok(());
-        loop {
-            let mut progress = false;
+        let mut progress = !self.early.is_empty();
+        while progress {
+            progress = false;
             self.early.retain(|bytes| match play.on_run(bytes) {
                 Ok(run) => {
                     progress |= run == Run::Next;
@@ -282,9 +367,6 @@ impl<G: Game> Peer<G> {
                     false
                 }
             });
-            if !progress {
-                break;
-            }
         }
         self.ask_for_missing();
         self.settle();
@@ -298,177 +380,98 @@ impl<G: Game> Peer<G> {
         } else if self.asked_at.is_none_or(|at| self.now.micros_since(at) >= ASK_AGAIN_US) {
             self.asked_at = Some(self.now);
             self.stats.resends += 1;
-            let ask = ToRelay::Resend { from: play.confirmed_tick.next() };
-            self.outbox.push_back((Channel::Control, message::to_bytes(&ask)));
+            let ask = ToRelay::Resend { from: play.confirmed().0.next() };
+            self.tell(Channel::Control, &ask);
         }
     }
 
-    fn on_excerpt(&mut self, excerpt: &Excerpt) -> Result<(), Malformed> {
-        if let Some(play) = &mut self.play {
-            play.on_excerpt(excerpt)?;
-        }
-        self.use_early()
-    }
-
-    /// Simulates again what was guessed wrong.
+    /// After closed ticks have been taken: simulates again what was guessed wrong, and does what is due.
     fn settle(&mut self) {
         let Some(play) = &mut self.play else { return };
-        if play.has_caught_up() && core::mem::take(&mut play.wrong) {
-            self.stats.rollbacks += 1;
-            self.stats.resimulated += u64::from(play.repair());
+        if !play.has_caught_up() {
+            return;
+        }
+        let confirmed = play.confirmed().0;
+        let (had_own, overtaken) = (play.had_own(), play.depth() == 0);
+        if let Some(ticks) = play.settle() {
+            self.stats.rollbacks += u64::from(ticks > 0);
+            self.stats.resimulated += u64::from(ticks);
+        }
+        if let Some((tick, hash)) = play.take_check() {
+            self.tell(Channel::Control, &ToRelay::Check { tick, hash });
+        }
+        if overtaken {
+            // Also the beginning: the last of what was closed before we came is here.
+            self.launch(confirmed);
+        }
+        self.note_confirmed(confirmed, had_own);
+    }
+}
+
+impl<G: Game> Peer<G> {
+    fn note_confirmed(&mut self, confirmed: Tick, had_own: bool) {
+        let ticks = confirmed.ticks_since(self.noted.min(confirmed));
+        if ticks > 0 {
+            self.meter.on_confirmed(self.now, confirmed, ticks, had_own);
+            if self.seat().is_none() {
+                (self.noted.0 + 1..=confirmed.0).for_each(|tick| self.do_duties(Tick(tick)));
+            }
+        }
+        self.noted = confirmed;
+    }
+
+    /// What is done every so many ticks.
+    fn do_duties(&mut self, tick: Tick) {
+        self.want_path |= tick.0.is_multiple_of(PACE_EVERY);
+        if tick.0.is_multiple_of(G::RATE.per_second()) {
+            let diagnostics = self.meter.close(self.stats);
+            self.tell(Channel::Diagnostics, &diagnostics);
         }
     }
 
     fn on_local(&mut self, input: G::Input) {
-        let Some(play) = self.play.as_mut().filter(|play| play.seat.is_some()) else { return };
-        let bytes = to_canonical(&input).expect("an input serialises");
-        let opaque = Opaque::new(&bytes).expect("an input is short, see MAX_INPUT");
-        let tick = play.shown_tick.next();
+        let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
+        let tick = play.shown().0.next();
+        let opaque = to_opaque(&input);
         play.predict(Some(input));
-        play.pacer.advance(tick);
-        let mut packed = Vec::new();
-        put_inputs(&mut packed, tick, [&opaque].into_iter());
-        self.outbox.push_back((Channel::Input, packed));
+        self.pacer.advance(tick);
+        self.meter.on_sent(self.now, tick);
+        let (first, count, inputs) = &mut self.unsent;
+        if *count == 0 {
+            *first = tick;
+        }
+        inputs[*count] = opaque;
+        *count += 1;
+        if *count >= self.pacer.batch() as usize {
+            self.send_inputs();
+        }
+        self.do_duties(tick);
+    }
+
+    fn send_inputs(&mut self) {
+        let (first, count, inputs) = self.unsent;
+        if count > 0 {
+            self.outbox.push(Channel::Input, |out| put_inputs(out, first, inputs[..count].iter()));
+            self.unsent.1 = 0;
+        }
     }
 }
 
-impl<G: Game> Play<G> {
-    fn new(seat: Option<Seat>, setup: &G::Setup, closed: Tick, start: Tick, pacer: Pacer) -> Play<G> {
-        let confirmed = G::new(setup);
-        Play {
-            seat,
-            shown: confirmed.clone(),
-            confirmed,
-            confirmed_tick: Tick::ZERO,
-            shown_tick: Tick::ZERO,
-            table: Table::default(),
-            last: [const { None }; MAX_SEATS],
-            own: VecDeque::new(),
-            guessed: VecDeque::new(),
-            spare: Vec::new(),
-            wrong: false,
-            welcome_tick: closed,
-            start,
-            pacer,
+/// An input as bytes, without asking for memory.
+fn to_opaque<I: serde::Serialize>(input: &I) -> Opaque {
+    struct Short {
+        bytes: [u8; MAX_INPUT],
+        len: usize,
+    }
+    impl Sink for Short {
+        fn write(&mut self, bytes: &[u8]) {
+            let end = self.len + bytes.len();
+            assert!(end <= MAX_INPUT, "an input has at most {MAX_INPUT} bytes");
+            self.bytes[self.len..end].copy_from_slice(bytes);
+            self.len = end;
         }
     }
-
-    fn has_caught_up(&self) -> bool {
-        self.confirmed_tick >= self.welcome_tick
-    }
-
-    /// Runs the state on screen ahead to where own ticks begin, once everything closed before is there.
-    fn launch(&mut self) {
-        if self.has_caught_up() && self.shown_tick < self.start {
-            let most = self.confirmed_tick + MAX_PREDICTED;
-            while self.shown_tick < self.start.min(most) {
-                self.predict(None);
-            }
-            self.start = Tick::ZERO;
-        }
-    }
-
-    fn on_run(&mut self, bytes: &[u8]) -> Result<Run, Malformed> {
-        let mut table = core::mem::take(&mut self.table);
-        let have = self.confirmed_tick;
-        let run = read_ticks(bytes, have, &mut table, |tick, rows| self.confirm(tick, rows));
-        self.table = table;
-        self.launch();
-        run
-    }
-
-    fn on_excerpt(&mut self, excerpt: &Excerpt) -> Result<(), Malformed> {
-        if excerpt.first > self.confirmed_tick.next() {
-            return Err(Malformed::Forbidden);
-        }
-        let before = self.confirmed_tick;
-        let mut fresh = false;
-        let table = excerpt.read(|tick, rows| {
-            if tick > before {
-                fresh = true;
-                self.confirm(tick, rows);
-            }
-        });
-        let table = table.map_err(|_| Malformed::Forbidden)?;
-        if fresh {
-            self.table = table;
-        }
-        self.launch();
-        Ok(())
-    }
-
-    /// Takes a closed tick into the confirmed state, and notes whether it was as guessed.
-    fn confirm(&mut self, tick: Tick, rows: &Inputs<Opaque>) {
-        let mut inputs = self.spare.pop().unwrap_or_default();
-        inputs.clear();
-        for row in rows {
-            if row.joined {
-                inputs.join(row.seat);
-                self.last[row.seat.index()] = None;
-            }
-            // What cannot be read is nothing; it is the same bytes, and so nothing, for everybody.
-            match row.input.as_ref().and_then(|input| from_canonical::<G::Input>(input.as_bytes()).ok()) {
-                Some(input) => {
-                    self.last[row.seat.index()] = Some(input.clone());
-                    inputs.set(row.seat, input);
-                }
-                None => inputs.omit(row.seat),
-            }
-            if row.left {
-                inputs.leave(row.seat);
-                self.last[row.seat.index()] = None;
-            }
-        }
-        self.confirmed.step(&inputs);
-        self.confirmed_tick = tick;
-        self.own.pop_front();
-        match self.guessed.pop_front() {
-            Some(guess) => {
-                self.wrong |= guess != inputs;
-                self.spare.push(guess);
-            }
-            None => {
-                self.wrong = true;
-                self.shown_tick = tick;
-            }
-        }
-        self.spare.push(inputs);
-    }
-
-    /// One more tick on screen, with our own input and what the others probably do.
-    fn predict(&mut self, own: Option<G::Input>) {
-        self.own.push_back(own);
-        self.simulate(self.own.len() - 1);
-    }
-
-    /// Simulates the tick whose own input is at this place.
-    fn simulate(&mut self, at: usize) {
-        let mut inputs = self.spare.pop().unwrap_or_default();
-        inputs.clear();
-        for seat in (0..MAX_SEATS as u8).map(Seat).filter(|seat| self.table.is_taken(*seat)) {
-            let input = if Some(seat) == self.seat {
-                self.own[at].clone()
-            } else {
-                let before =
-                    self.guessed.back().and_then(|guess| guess.get(seat)).and_then(|row| row.input.as_ref());
-                before.or(self.last[seat.index()].as_ref()).map(G::guess)
-            };
-            match input {
-                Some(input) => inputs.set(seat, input),
-                None => inputs.omit(seat),
-            }
-        }
-        self.shown.step(&inputs);
-        self.shown_tick = self.shown_tick.next();
-        self.guessed.push_back(inputs);
-    }
-
-    /// Simulates everything after the confirmed tick again. Returns how many ticks that were.
-    fn repair(&mut self) -> u32 {
-        self.shown.clone_from(&self.confirmed);
-        self.shown_tick = self.confirmed_tick;
-        self.spare.extend(self.guessed.drain(..));
-        (0..self.own.len()).for_each(|at| self.simulate(at));
-        self.own.len() as u32
-    }
+    let mut short = Short { bytes: [0; MAX_INPUT], len: 0 };
+    canon::encode(input, &mut short).expect("an input serialises");
+    Opaque::new(&short.bytes[..short.len]).unwrap_or(Opaque::EMPTY)
 }

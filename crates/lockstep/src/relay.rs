@@ -1,24 +1,35 @@
 //! Many sessions behind one door: which link belongs to which session, and what each is sent. Sessions are split by
 //! build (L10); no game is known here (L1).
 
-use alloc::collections::{BTreeMap, VecDeque};
-use alloc::string::{String, ToString};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use sametick_sim::{BuildId, TickRate, Time};
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, Time};
 use sametick_wire::{Channel, Malformed};
 
-use crate::message::{self, MAX_SETUP, ToPeer, ToRelay, read_inputs};
-use crate::session::{Member, Send, Session};
+use crate::inquiry::Report;
+use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
+use crate::outbox::Outbox;
+use crate::session::{Facts, Member, Session, SessionId, refuse};
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
+
+/// Closed ticks kept by all sessions together, as coded bytes: beyond it no session is begun.
+pub const MAX_TOTAL_HISTORY: usize = 256 << 20;
 
 /// A session that everybody has left is kept for this long, for those who come back.
 pub const LINGER_US: u64 = 10_000_000;
 
 /// The tick rates that a session may have.
 const RATES: core::ops::RangeInclusive<u16> = 1..=240;
+
+/// The longest message on the control channel: two hundred hashes and some text.
+const MAX_CONTROL: usize = 64 << 10;
 
 /// Which session: those of different builds never meet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +43,16 @@ pub struct SessionKey {
 /// What happens to a relay.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// A link has opened; its hello named a session.
-    Opened(Member, SessionKey),
+    /// A link has opened; its hello named a session and a schema.
+    Opened(Member, SessionKey, SchemaHash),
     /// A message has arrived on a link.
     Message(Member, Channel, &'a [u8]),
     /// A link has ended.
-    Closed(Member),
+    Closed(Member, Leaving),
+    /// Somebody is to be thrown out, and told why.
+    Kick(Member, &'static str),
+    /// What a replay of a session has after a tick, as [`Output::Judge`] asked for; none if nobody can replay it.
+    Verdict(SessionId, Tick, Option<Vec<u8>>),
     /// The time of `WakeAt` has come.
     Timeout,
 }
@@ -49,6 +64,21 @@ pub enum Output {
     Send(Member, Channel),
     /// End a link, and say why.
     Close(Member, &'static str),
+    /// A session has begun: its log starts here.
+    Begun(SessionId),
+    /// Write this down.
+    Record(SessionId, Record),
+    /// A tick is closed: write its inputs down, see [`Session::rows`].
+    Closed(SessionId, Tick),
+    /// A session is over: its log ends here.
+    Ended(SessionId),
+    /// Players differ and none has a majority: replay the session up to this tick, see [`Input::Verdict`].
+    Judge(SessionId, Tick),
+    /// All that is known about a desync.
+    Desync(SessionId, Box<Report>),
+    /// For the relay itself: somebody is to be thrown out.
+    #[doc(hidden)]
+    Kick(SessionId, Member, &'static str),
     /// Nothing more before this time.
     WakeAt(Time),
     /// Nothing more until something arrives.
@@ -56,202 +86,227 @@ pub enum Output {
 }
 
 /// How a relay behaves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct RelayConfig {
-    /// How many closed ticks are sent together: more cost fewer bytes, and as many ticks of latency.
-    pub ticks_per_packet: u32,
-}
-
-impl Default for RelayConfig {
-    fn default() -> RelayConfig {
-        RelayConfig { ticks_per_packet: 1 }
-    }
-}
-
-enum Wanted {
-    Send(Member, Channel, Vec<u8>),
-    Close(Member, &'static str),
+    /// How many closed ticks are sent together: more cost fewer bytes, and as many ticks of latency. If none, each
+    /// session has as many as its nearest player hardly feels.
+    pub ticks_per_packet: Option<u32>,
 }
 
 struct Room {
+    key: SessionKey,
     session: Session,
     /// Since when nobody is there.
     empty_since: Option<Time>,
 }
 
+impl Room {
+    /// When the next tick closes, or the room is given up.
+    fn wake_at(&self) -> Time {
+        let given_up = self.empty_since.map(|since| since.plus_micros(LINGER_US));
+        given_up.map_or(self.session.wake_at(), |at| at.min(self.session.wake_at()))
+    }
+}
+
+struct Door {
+    key: SessionKey,
+    schema: SchemaHash,
+    /// Once it has joined.
+    session: Option<SessionId>,
+}
+
 /// A relay.
 pub struct Relay {
     config: RelayConfig,
-    rooms: BTreeMap<SessionKey, Room>,
-    links: BTreeMap<Member, SessionKey>,
-    wanted: VecDeque<Wanted>,
+    now: Time,
+    next: u64,
+    names: BTreeMap<SessionKey, SessionId>,
+    rooms: BTreeMap<SessionId, Room>,
+    /// When each room wants to be woken: one entry a room.
+    wakes: BinaryHeap<Reverse<(Time, SessionId)>>,
+    doors: BTreeMap<Member, Door>,
+    outbox: Outbox<Output>,
 }
 
 impl Relay {
     /// A relay without sessions.
     pub fn new(config: RelayConfig) -> Relay {
-        Relay { config, rooms: BTreeMap::new(), links: BTreeMap::new(), wanted: VecDeque::new() }
+        Relay {
+            config,
+            now: Time::ZERO,
+            next: 0,
+            names: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            wakes: BinaryHeap::new(),
+            doors: BTreeMap::new(),
+            outbox: Outbox::default(),
+        }
     }
 
     /// A session.
-    pub fn session(&self, key: &SessionKey) -> Option<&Session> {
-        self.rooms.get(key).map(|room| &room.session)
+    pub fn session(&self, id: SessionId) -> Option<&Session> {
+        self.rooms.get(&id).map(|room| &room.session)
+    }
+
+    /// The session with this name, if it is running.
+    pub fn find(&self, key: &SessionKey) -> Option<SessionId> {
+        self.names.get(key).copied()
     }
 
     /// The sessions there are.
-    pub fn sessions(&self) -> impl Iterator<Item = (&SessionKey, &Session)> {
-        self.rooms.iter().map(|(key, room)| (key, &room.session))
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &Session)> {
+        self.rooms.iter().map(|(id, room)| (*id, &room.session))
     }
 
     /// Takes what happened. A peer that does not speak the protocol is closed; the others do not notice.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.now = self.now.max(now);
         match input {
-            Input::Opened(member, key) => {
-                self.links.insert(member, key);
+            Input::Opened(member, key, schema) => {
+                self.doors.insert(member, Door { key, schema, session: None });
             }
             Input::Message(member, channel, bytes) => {
-                if self.on_message(now, member, channel, bytes).is_err() {
-                    self.drop_member(now, member);
-                    self.wanted.push_back(Wanted::Close(member, "this is not the lockstep protocol"));
+                if self.on_message(member, channel, bytes).is_err() {
+                    self.kick(member, "this is not the lockstep protocol");
                 }
             }
-            Input::Closed(member) => self.drop_member(now, member),
-            Input::Timeout => self.on_time(now),
+            Input::Closed(member, why) => self.drop_member(member, why),
+            Input::Kick(member, why) => self.kick(member, why),
+            Input::Verdict(id, tick, state) => {
+                if let Some(room) = self.rooms.get_mut(&id) {
+                    room.session.on_verdict(self.now, tick, state, &mut self.outbox);
+                }
+            }
+            Input::Timeout => self.on_time(),
         }
     }
 
     /// What the relay wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
-        match self.wanted.pop_front() {
-            Some(Wanted::Send(member, channel, bytes)) => {
-                buf.clear();
-                buf.extend_from_slice(&bytes);
-                Output::Send(member, channel)
+        loop {
+            match self.outbox.pop(buf) {
+                Some(Output::Kick(_, member, why)) => self.kick(member, why),
+                Some(output) => return output,
+                None => return self.wakes.peek().map_or(Output::Wait, |wake| Output::WakeAt(wake.0.0)),
             }
-            Some(Wanted::Close(member, why)) => Output::Close(member, why),
-            None => self.rooms.values().map(Room::wake_at).min().map_or(Output::Wait, Output::WakeAt),
         }
     }
 
-    fn on_message(
-        &mut self,
-        now: Time,
-        member: Member,
-        channel: Channel,
-        bytes: &[u8],
-    ) -> Result<(), Malformed> {
-        let key = self.links.get(&member).ok_or(Malformed::Forbidden)?.clone();
-        match channel {
-            Channel::Input => {
-                let Some(room) = self.rooms.get_mut(&key) else { return Err(Malformed::Forbidden) };
+    fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
+        let door = self.doors.get(&member).ok_or(Malformed::Forbidden)?;
+        let room = door.session.and_then(|id| self.rooms.get_mut(&id));
+        let limit = if channel == Channel::Chunks { 2 * MAX_STATE } else { MAX_CONTROL };
+        if bytes.len() > limit {
+            return Err(Malformed::TooLong);
+        }
+        match (channel, room) {
+            (Channel::Input, Some(room)) => {
                 let (session, mut result) = (&mut room.session, Ok(()));
                 read_inputs(bytes, session.history().last(), |tick, input| {
-                    result = result.and(session.input(now, member, tick, input));
+                    result = result.and(session.input(self.now, member, tick, input));
                 })?;
                 result
             }
-            Channel::Control => self.on_control(now, member, key, message::from_bytes(bytes)?),
+            (Channel::Diagnostics, Some(room)) => {
+                room.session.on_diagnostics(member, message::from_bytes(bytes)?);
+                Ok(())
+            }
+            (Channel::Control | Channel::Chunks, Some(room)) => {
+                let message = message::from_bytes(bytes)?;
+                room.session.on_message(self.now, member, message, &mut self.outbox)
+            }
+            (Channel::Control, None) => match message::from_bytes(bytes)? {
+                ToRelay::Join(join) => self.join(member, &join),
+                _ => Err(Malformed::Forbidden),
+            },
             _ => Err(Malformed::Forbidden),
         }
     }
 
-    fn on_control(
-        &mut self,
-        now: Time,
-        member: Member,
-        key: SessionKey,
-        message: ToRelay,
-    ) -> Result<(), Malformed> {
-        match message {
-            ToRelay::Join { setup, rate, seats, watch, .. } => {
-                if setup.len() > MAX_SETUP || !RATES.contains(&rate) {
-                    return Err(Malformed::Forbidden);
-                }
-                let begin =
-                    || Session::new(now, TickRate::hz(rate), setup, seats, self.config.ticks_per_packet);
-                if self.rooms.len() < MAX_SESSIONS || self.rooms.contains_key(&key) {
-                    let room =
-                        self.rooms.entry(key).or_insert_with(|| Room { session: begin(), empty_since: None });
-                    return room.join(now, member, rate, watch, &mut self.wanted);
-                }
-                refuse(member, "the relay has no room for another session", &mut self.wanted);
-            }
-            ToRelay::Resend { from } => {
-                if let Some(room) = self.rooms.get_mut(&key) {
-                    let mut out = Vec::new();
-                    room.session.resend(member, from, &mut out);
-                    room.queue(out, &mut self.wanted);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn drop_member(&mut self, now: Time, member: Member) {
-        let Some(key) = self.links.remove(&member) else { return };
-        if let Some(room) = self.rooms.get_mut(&key) {
-            room.session.leave(member);
-            if room.session.members() == 0 {
-                room.empty_since.get_or_insert(now);
-            }
-        }
-    }
-
-    fn on_time(&mut self, now: Time) {
-        let Relay { rooms, wanted, .. } = self;
-        rooms.retain(|_, room| {
-            let mut out = Vec::new();
-            room.session.on_time(now, &mut out);
-            room.queue(out, wanted);
-            room.empty_since.is_none_or(|since| now.micros_since(since) < LINGER_US)
-        });
-    }
-}
-
-impl Room {
-    fn join(
-        &mut self,
-        now: Time,
-        member: Member,
-        rate: u16,
-        watch: bool,
-        wanted: &mut VecDeque<Wanted>,
-    ) -> Result<(), Malformed> {
-        if self.session.is_member(member) {
+    fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
+        let texts = [&join.game, &join.commit, &join.name];
+        if join.setup.len() > MAX_SETUP
+            || !RATES.contains(&join.rate)
+            || texts.iter().any(|text| text.len() > MAX_TEXT)
+        {
             return Err(Malformed::Forbidden);
         }
-        let mut out = Vec::new();
-        match self.session.join(now, member, rate, watch, &mut out) {
-            Ok(()) => self.empty_since = None,
-            Err(error) => refuse(member, error.text(), wanted),
+        let Some(id) = self.find_or_begin(member, join) else {
+            refuse(&mut self.outbox, member, "the relay has no room for another session");
+            return Ok(());
+        };
+        let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
+        match room.session.join(self.now, member, join, &mut self.outbox) {
+            Ok(()) => {
+                room.empty_since = None;
+                if let Some(door) = self.doors.get_mut(&member) {
+                    door.session = Some(id);
+                }
+            }
+            Err(error) => refuse(&mut self.outbox, member, error.text()),
         }
-        self.queue(out, wanted);
         Ok(())
     }
 
-    /// When the next tick closes, or the room is given up.
-    fn wake_at(&self) -> Time {
-        self.session.wake_at()
+    fn find_or_begin(&mut self, member: Member, join: &Join) -> Option<SessionId> {
+        let door = self.doors.get(&member)?;
+        if let Some(id) = self.names.get(&door.key) {
+            return Some(*id);
+        }
+        let history: usize = self.rooms.values().map(|room| room.session.history().bytes()).sum();
+        if self.rooms.len() >= MAX_SESSIONS || history >= MAX_TOTAL_HISTORY {
+            return None;
+        }
+        let id = SessionId(self.next);
+        self.next += 1;
+        let facts = Facts {
+            name: door.key.name.clone(),
+            game: join.game.clone(),
+            build: door.key.build,
+            commit: join.commit.clone(),
+            schema: door.schema,
+            setup: join.setup.clone(),
+            seed: join.seed,
+            rate: TickRate::hz(join.rate),
+            seats: join.seats,
+        };
+        let key = door.key.clone();
+        let session = Session::new(self.now, id, facts, self.config.ticks_per_packet);
+        self.wakes.push(Reverse((session.wake_at(), id)));
+        self.names.insert(key.clone(), id);
+        // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
+        self.rooms.insert(id, Room { key, session, empty_since: Some(self.now) });
+        self.outbox.push_bare(Output::Begun(id));
+        Some(id)
     }
 
-    fn queue(&self, out: Vec<Send>, wanted: &mut VecDeque<Wanted>) {
-        for send in out {
-            match send {
-                Send::Control(to, message) => {
-                    wanted.push_back(Wanted::Send(to, Channel::Control, message::to_bytes(&message)));
-                }
-                Send::Pace(to, pace) => {
-                    wanted.push_back(Wanted::Send(to, Channel::State, message::to_bytes(&pace)));
-                }
-                Send::Ticks(to, bytes) => {
-                    wanted.extend(to.into_iter().map(|to| Wanted::Send(to, Channel::Input, bytes.clone())));
-                }
+    fn kick(&mut self, member: Member, why: &'static str) {
+        self.drop_member(member, Leaving::Kicked);
+        self.outbox.push_bare(Output::Close(member, why));
+    }
+
+    fn drop_member(&mut self, member: Member, why: Leaving) {
+        let Some(id) = self.doors.remove(&member).and_then(|door| door.session) else { return };
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.session.leave(self.now, member, why, &mut self.outbox);
+            if room.session.members() == 0 {
+                room.empty_since.get_or_insert(self.now);
             }
         }
     }
-}
 
-fn refuse(member: Member, why: &str, wanted: &mut VecDeque<Wanted>) {
-    let refused = ToPeer::Refused { why: why.to_string() };
-    wanted.push_back(Wanted::Send(member, Channel::Control, message::to_bytes(&refused)));
+    fn on_time(&mut self) {
+        while let Some(&Reverse((_, id))) = self.wakes.peek().filter(|wake| wake.0.0 <= self.now) {
+            self.wakes.pop();
+            let Some(room) = self.rooms.get_mut(&id) else { continue };
+            room.session.on_time(self.now, &mut self.outbox);
+            if room.empty_since.is_some_and(|since| self.now.micros_since(since) >= LINGER_US) {
+                self.names.remove(&room.key);
+                self.rooms.remove(&id);
+                self.outbox.push_bare(Output::Ended(id));
+            } else {
+                self.wakes.push(Reverse((room.wake_at(), id)));
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use sametick_sim::{Inputs, Seat};
+use sametick_sim::{Inputs, Row, Seat};
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 
 /// How many seats a session has at most.
@@ -72,6 +72,16 @@ impl Eq for Opaque {}
 impl fmt::Debug for Opaque {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02x?}", self.as_bytes())
+    }
+}
+
+/// A row whose input is bytes, as logs and games take it.
+pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {
+    Row {
+        seat: row.seat,
+        joined: row.joined,
+        left: row.left,
+        input: row.input.as_ref().map(Opaque::as_bytes),
     }
 }
 

@@ -1,14 +1,19 @@
 //! The relay's rules: who meets whom, who is refused, who is closed.
 
-use sametick_lockstep::message::{self, ToPeer, ToRelay, put_inputs};
+use sametick_lockstep::message::{self, Join, ToPeer, ToRelay, put_inputs};
 use sametick_lockstep::relay::{Input, LINGER_US, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
-use sametick_lockstep::session::Member;
-use sametick_sim::{BuildId, Seat, Tick, Time};
+use sametick_lockstep::session::{Member, Session};
+use sametick_sim::record::Leaving;
+use sametick_sim::{BuildId, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
 
 fn key(build: u8) -> SessionKey {
     SessionKey { build: BuildId::from_bytes([build; 16]), name: "den".into() }
+}
+
+fn session(relay: &Relay, build: u8) -> Option<&Session> {
+    relay.find(&key(build)).and_then(|id| relay.session(id))
 }
 
 type Sent = (Member, Channel, Vec<u8>);
@@ -21,13 +26,23 @@ fn drain(relay: &mut Relay) -> (Vec<Sent>, Vec<Member>) {
             Output::Send(to, channel) => sent.push((to, channel, buf.clone())),
             Output::Close(member, _) => closed.push(member),
             Output::WakeAt(_) | Output::Wait => return (sent, closed),
+            _ => {}
         }
     }
 }
 
 fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u8) -> ToPeer {
-    relay.handle(Time::ZERO, Input::Opened(member, key));
-    let join = ToRelay::Join { setup: vec![7], rate: 60, seats, name: "ada".into(), watch: false };
+    relay.handle(Time::ZERO, Input::Opened(member, key, SchemaHash::from_bytes([3; SchemaHash::LEN])));
+    let join = ToRelay::Join(Join {
+        game: "any".into(),
+        commit: "c0ffee".into(),
+        setup: vec![7],
+        seed: 7,
+        rate: 60,
+        seats,
+        name: "ada".into(),
+        watch: false,
+    });
     relay.handle(Time::ZERO, Input::Message(member, Channel::Control, &message::to_bytes(&join)));
     let (sent, closed) = drain(relay);
     assert_eq!(closed, []);
@@ -42,8 +57,8 @@ fn builds_never_meet() {
         let welcome = join(&mut relay, Member(member), key(build), 4);
         assert!(matches!(welcome, ToPeer::Welcome { .. }), "{welcome:?}");
     }
-    assert_eq!(relay.session(&key(1)).unwrap().members(), 2);
-    assert_eq!(relay.session(&key(2)).unwrap().members(), 1);
+    assert_eq!(session(&relay, 1).unwrap().members(), 2);
+    assert_eq!(session(&relay, 2).unwrap().members(), 1);
     relay.handle(Time::from_millis(17), Input::Timeout);
     let (sent, _) = drain(&mut relay);
     let ticks = |build: u64| {
@@ -87,18 +102,18 @@ fn whoever_talks_garbage_is_closed_alone() {
         relay.handle(Time::ZERO, Input::Message(stranger, channel, bytes));
         assert_eq!(drain(&mut relay).1, [stranger], "{channel:?} {bytes:?}");
     }
-    assert_eq!(relay.session(&key(1)).unwrap().members(), 2);
+    assert_eq!(session(&relay, 1).unwrap().members(), 2);
 }
 
 #[test]
 fn an_empty_session_waits_for_those_who_come_back_and_is_then_forgotten() {
     let mut relay = Relay::new(RelayConfig::default());
     join(&mut relay, Member(0), key(1), 4);
-    relay.handle(Time::ZERO, Input::Closed(Member(0)));
+    relay.handle(Time::ZERO, Input::Closed(Member(0), Leaving::Left));
     relay.handle(Time::from_micros(LINGER_US - 1), Input::Timeout);
-    assert!(relay.session(&key(1)).is_some());
+    assert!(session(&relay, 1).is_some());
     relay.handle(Time::from_micros(LINGER_US), Input::Timeout);
-    assert!(relay.session(&key(1)).is_none());
+    assert!(session(&relay, 1).is_none());
     assert_eq!(relay.sessions().count(), 0);
 }
 
@@ -117,10 +132,15 @@ fn a_late_input_is_an_omission_and_a_repeat_changes_nothing() {
         relay.handle(Time::from_millis(ms), Input::Timeout);
     }
     send(&mut relay, 52, 3, 1);
-    let session = relay.session(&key(1)).unwrap();
+    let session = session(&relay, 1).unwrap();
     let mut seen = vec![];
     let excerpt = session.history().excerpt(Tick(1)).unwrap();
     excerpt.read(|_, rows| seen.push(rows.get(Seat(0)).unwrap().input)).unwrap();
     assert_eq!(seen, [None, Opaque::new(&[5]), None], "the first one to come counts");
-    assert_eq!(session.missed(Seat(0)), Some((1, 1)));
+    let arrivals = session.arrivals(Seat(0)).unwrap();
+    assert_eq!(
+        (arrivals.omissions, arrivals.late, arrivals.repeated),
+        (1, 1, 1),
+        "tick 1 was before the first"
+    );
 }

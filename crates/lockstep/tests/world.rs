@@ -2,10 +2,14 @@
 //! states, whatever the network does.
 
 use postcard_schema::Schema;
+use sametick_lockstep::inquiry::{Decided, Report};
+use sametick_lockstep::message::CHECK_EVERY;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::rows::{Opaque, row_as_bytes};
 use sametick_lockstep::session::{Member, Session};
-use sametick_sim::{BuildId, Game, Inputs, Rng, StateHash, Tick, TickRate, Time};
+use sametick_sim::record::{Leaving, Record, decode_inputs};
+use sametick_sim::{BuildId, Game, Inputs, Rng, SchemaHash, StateHash, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Carrier;
 use sametick_wire::pair::{Pair, Side};
 use serde::{Deserialize, Serialize};
@@ -54,6 +58,8 @@ struct Player {
     hashes: Vec<StateHash>,
 }
 
+const SCHEMA: SchemaHash = SchemaHash::from_bytes([2; SchemaHash::LEN]);
+
 fn key() -> SessionKey {
     SessionKey { build: Sum::BUILD, name: "den".into() }
 }
@@ -66,11 +72,13 @@ struct World {
     players: Vec<Option<Player>>,
     network: String,
     seed: u64,
+    records: Vec<Record>,
+    reports: Vec<(Time, Report)>,
 }
 
 impl World {
     fn new(network: &str, seed: u64, ticks_per_packet: u32) -> World {
-        let relay = Relay::new(RelayConfig { ticks_per_packet });
+        let relay = Relay::new(RelayConfig { ticks_per_packet: Some(ticks_per_packet) });
         World {
             now: Time::ZERO,
             relay,
@@ -78,11 +86,13 @@ impl World {
             players: vec![],
             network: network.into(),
             seed,
+            records: vec![],
+            reports: vec![],
         }
     }
 
     fn session(&self) -> &Session {
-        self.relay.session(&key()).unwrap()
+        self.relay.find(&key()).and_then(|id| self.relay.session(id)).unwrap()
     }
 
     fn join(&mut self, watch: bool) {
@@ -90,9 +100,9 @@ impl World {
         let seed = self.seed.wrapping_mul(31).wrapping_add(number);
         let mut pair = Pair::new(Carrier::Datagrams, self.network.parse().unwrap(), seed);
         pair.run_until(self.now);
-        let join = JoinAs { setup: self.seed, seats: 8, name: format!("p{number}"), watch };
-        let rtt_us = pair.link(Side::A).stats().rtt_us.unwrap_or(100_000);
-        let peer = Peer::new(self.now, &join, rtt_us, 5_000);
+        let (name, commit) = (format!("p{number}"), "c0ffee".into());
+        let join = JoinAs { setup: self.seed, seed: self.seed, seats: 8, name, commit, watch };
+        let peer = Peer::new(self.now, &join, pair.link(Side::A).stats().into());
         let player = Player {
             pair,
             peer,
@@ -103,12 +113,12 @@ impl World {
             hashes: vec![],
         };
         self.players.push(Some(player));
-        self.relay.handle(self.now, relay::Input::Opened(Member(number), key()));
+        self.relay.handle(self.now, relay::Input::Opened(Member(number), key(), SCHEMA));
     }
 
     fn leave(&mut self, index: usize) {
         self.players[index] = None;
-        self.relay.handle(self.now, relay::Input::Closed(Member(index as u64)));
+        self.relay.handle(self.now, relay::Input::Closed(Member(index as u64), Leaving::Left));
     }
 
     fn run_millis(&mut self, ms: u64) {
@@ -150,37 +160,38 @@ impl World {
                     return;
                 }
                 relay::Output::Wait => return,
+                relay::Output::Record(_, record) => self.records.push(record),
+                relay::Output::Desync(_, report) => self.reports.push((self.now, *report)),
+                relay::Output::Judge(id, tick) => {
+                    let state = to_canonical(&self.replay(tick).1).unwrap();
+                    self.relay.handle(self.now, relay::Input::Verdict(id, tick, Some(state)));
+                }
+                _ => {}
             }
         }
     }
 
-    /// Every peer has the same hash at every tick it has confirmed, and that is the hash of the history replayed.
-    fn check(&self, least_ticks: u32) {
-        let mut replayed = vec![];
-        let mut state = Sum::new(&self.seed);
-        let mut from = Tick(1);
+    /// Plays what the relay has closed, up to a tick: the hash after each, and the last state.
+    fn replay(&self, to: Tick) -> (Vec<StateHash>, Sum) {
+        let (mut hashes, mut state) = (vec![], Sum::new(&self.seed));
+        let (mut from, mut inputs) = (Tick(1), Inputs::new());
         while let Some(excerpt) = self.session().history().excerpt(from) {
             from = excerpt.first + excerpt.ticks;
-            excerpt
-                .read(|_, rows| {
-                    let mut inputs = Inputs::new();
-                    for row in rows {
-                        match row.input {
-                            Some(input) => inputs.set(row.seat, input.as_bytes()[0]),
-                            None => inputs.omit(row.seat),
-                        }
-                        if row.joined {
-                            inputs.join(row.seat);
-                        }
-                        if row.left {
-                            inputs.leave(row.seat);
-                        }
-                    }
+            let step = |tick: Tick, rows: &Inputs<Opaque>| {
+                if tick <= to {
+                    decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
                     state.step(&inputs);
-                    replayed.push(StateHash::of(&state));
-                })
-                .unwrap();
+                    hashes.push(StateHash::of(&state));
+                }
+            };
+            excerpt.read(step).unwrap();
         }
+        (hashes, state)
+    }
+
+    /// Every peer has the same hash at every tick it has confirmed, and that is the hash of the history replayed.
+    fn check(&self, least_ticks: u32) {
+        let (replayed, _) = self.replay(Tick(u32::MAX));
         for (index, player) in self.players.iter().enumerate() {
             let Some(player) = player else { continue };
             let hashes = &player.hashes;
@@ -212,6 +223,10 @@ impl Player {
                         self.held ^= 1 << self.rng.below(8);
                     }
                     self.peer.handle(now, Input::Local(self.held)).unwrap();
+                }
+                Output::WantPath => {
+                    let path = self.pair.link(Side::A).stats().into();
+                    self.peer.handle(now, Input::Path(path)).unwrap();
                 }
                 Output::WakeAt(at) => {
                     self.wake_at = Some(at);
@@ -274,7 +289,8 @@ fn players_come_and_go_and_others_watch() {
 
 /// Omissions of all players so far.
 fn omissions(world: &World) -> u32 {
-    let of = |player: &Player| world.session().missed(player.peer.seat()?).map(|(omissions, _)| omissions);
+    let of =
+        |player: &Player| world.session().arrivals(player.peer.seat()?).map(|arrivals| arrivals.omissions);
     world.players.iter().flatten().filter_map(of).sum()
 }
 
@@ -322,4 +338,83 @@ fn guesses_that_hold_cost_nothing() {
     world.run_millis(5_000);
     assert_eq!(rollbacks(&world), before);
     world.check(500);
+}
+
+/// Flips a bit of what one player believes and lets the world go on. Returns when that was and after which tick.
+fn flip(world: &mut World, player: usize) -> (Time, Tick) {
+    let player = world.players[player].as_mut().unwrap();
+    let tick = player.peer.confirmed().unwrap().0;
+    player.peer.tamper(|state| state.totals[2] ^= 1 << 17);
+    (world.now, tick)
+}
+
+/// The records that tell of trouble, and at which tick.
+fn troubles(world: &World) -> Vec<&Record> {
+    let is_trouble = |record: &&Record| {
+        matches!(record, Record::Desync { .. } | Record::Dispute { .. } | Record::Dissent { .. })
+    };
+    world.records.iter().filter(is_trouble).collect()
+}
+
+fn agreed_until(world: &World) -> Tick {
+    let check = |record: &Record| matches!(record, Record::Check { .. }).then(|| record.tick()).flatten();
+    world.records.iter().filter_map(check).max().unwrap_or_default()
+}
+
+#[test]
+fn a_flipped_bit_is_found_named_and_mended() {
+    for (seed, network) in (0..40).zip(["rtt=30ms", "rtt=100ms,jitter=20ms,loss=5%"].iter().cycle()) {
+        let mut world = play(network, seed, 1 + seed as u32 % 3, 5);
+        world.run_millis(seed * 37 % 500);
+        let odd = seed as usize % 4;
+        let (at, before) = flip(&mut world, odd);
+        world.run_millis(4_000);
+        let [(found_at, report)] = &world.reports[..] else {
+            panic!("seed {seed}: {:?}", world.reports.len())
+        };
+        // A state flipped after one tick is first wrong in the next.
+        assert_eq!(report.tick, before.next(), "seed {seed}");
+        assert_eq!(report.decided, Decided::ByMajority);
+        assert_eq!(report.witnesses[1].seat, world.players[odd].as_ref().unwrap().peer.seat());
+        assert_eq!(report.parts(), ["totals"]);
+        let paths: Vec<&str> = report.fields.iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(paths, ["totals[2]"], "seed {seed}");
+        assert!(report.resynced);
+        let Some(Record::Dissent { tick: check, .. }) = troubles(&world).first() else {
+            panic!("seed {seed}")
+        };
+        assert!(check.ticks_since(before) <= CHECK_EVERY);
+        assert!(found_at.micros_since(at) < 2_000_000, "seed {seed}");
+        let stats = world.players[odd].as_ref().unwrap().peer.stats();
+        assert_eq!(stats.resyncs, 1);
+        // And the session goes on in agreement.
+        let session = world.session();
+        assert!(session.history().last().ticks_since(agreed_until(&world)) < 2 * CHECK_EVERY, "seed {seed}");
+        let replayed = world.replay(Tick(u32::MAX)).0;
+        for player in world.players.iter().flatten() {
+            let (tick, state) = player.peer.confirmed().unwrap();
+            assert_eq!(StateHash::of(state), replayed[tick.0 as usize - 1], "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn between_two_players_a_replay_of_the_log_decides() {
+    for seed in 0..20 {
+        let mut world = World::new("rtt=80ms,loss=2%", seed, 1);
+        (0..2).for_each(|_| world.join(false));
+        world.run_millis(4_000 + seed * 37 % 500);
+        let odd = seed as usize % 2;
+        let (_, before) = flip(&mut world, odd);
+        world.run_millis(4_000);
+        let [(_, report)] = &world.reports[..] else { panic!("seed {seed}: {:?}", world.reports.len()) };
+        assert_eq!((report.tick, report.decided), (before.next(), Decided::ByReplay), "seed {seed}");
+        assert_eq!(report.witnesses[1].seat, world.players[odd].as_ref().unwrap().peer.seat());
+        assert!(report.witnesses.iter().all(|witness| witness.state.is_some()), "both states are kept");
+        assert!(!report.witnesses[0].odd && report.witnesses[1].odd && report.resynced);
+        assert_eq!(report.fields[0].path, "totals[2]");
+        assert!(matches!(troubles(&world)[..], [Record::Dispute { .. }, Record::Desync { .. }]));
+        assert!(!world.session().is_disputed());
+        assert!(world.session().history().last().ticks_since(agreed_until(&world)) < 2 * CHECK_EVERY);
+    }
 }

@@ -138,9 +138,11 @@ struct Bots {
 impl Bots {
     fn open(&mut self, now: Time, key: Key, links: &Links) {
         let name = format!("bot {}", self.bots.len() + 1);
-        let join = JoinAs { setup: self.plan.setup, seats: self.plan.setup.players, name, watch: false };
+        let Setup { seed, players: seats, .. } = self.plan.setup;
+        let commit = crate::COMMIT.into();
+        let join = JoinAs { setup: self.plan.setup, seed, seats, name, commit, watch: false };
         let stats = links.stats(key).unwrap_or_default();
-        let peer = Peer::new(now, &join, stats.rtt_us.unwrap_or(50_000), stats.jitter_us);
+        let peer = Peer::new(now, &join, stats.into());
         self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), stats });
         if self.bots.len() == self.plan.count as usize {
             self.end_at = Some(now.plus_micros(self.plan.seconds * 1_000_000));
@@ -178,6 +180,12 @@ impl Bots {
                     let played = bot.peer.shown().zip(bot.peer.seat());
                     let input = played.map(|((_, pong), seat)| autopilot(pong, seat)).unwrap_or_default();
                     if bot.peer.handle(now, Input::Local(input)).is_err() {
+                        break None;
+                    }
+                }
+                Output::WantPath => {
+                    let path = links.stats(key).unwrap_or_default().into();
+                    if bot.peer.handle(now, Input::Path(path)).is_err() {
                         break None;
                     }
                 }

@@ -60,9 +60,10 @@ struct RelayArgs {
     #[command(flatten)]
     listen: ListenArgs,
 
-    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=8))]
-    ticks_per_packet: u32,
+    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency. If not given, as many
+    /// as the nearest player hardly feels
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    ticks_per_packet: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]

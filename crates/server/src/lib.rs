@@ -36,3 +36,6 @@ pub fn main(games: games::Games) -> ExitCode {
         }
     }
 }
+
+/// The git commit this was built from; empty if it was not built from a repository.
+pub const COMMIT: &str = env!("SAMETICK_COMMIT");

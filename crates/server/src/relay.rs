@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::Member;
-use sametick_transport::hub::{App, Event, Key, Links};
-use sametick_wire::Time;
+use sametick_sim::SchemaHash;
+use sametick_sim::record::Leaving;
+use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
+use sametick_wire::{Closed, Time};
 
 /// A relay for any game, as an application of a hub.
 pub struct RelayApp {
@@ -15,7 +17,7 @@ pub struct RelayApp {
     members: HashMap<Key, Member>,
     keys: HashMap<Member, Key>,
     /// What a link that is about to open asked for.
-    opening: HashMap<Key, SessionKey>,
+    opening: HashMap<Key, (SessionKey, SchemaHash)>,
     next: u64,
     wake_at: Option<Time>,
     buf: Vec<u8>,
@@ -65,6 +67,7 @@ impl RelayApp {
                     self.wake_at = None;
                     return;
                 }
+                _ => {}
             }
         }
     }
@@ -79,19 +82,21 @@ impl App for RelayApp {
             return Err(Refusal::Other("this is a relay: join a session".into()));
         };
         tracing::info!(%from, name = proven.hello.name, session, "a player has come");
-        self.opening.insert(key, SessionKey { build: proven.hello.identity.build, name: session.clone() });
+        let identity = proven.hello.identity;
+        let session = SessionKey { build: identity.build, name: session.clone() };
+        self.opening.insert(key, (session, identity.schema));
         Ok(())
     }
 
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
         match event {
             Event::Opened(key) => {
-                let Some(session) = self.opening.remove(&key) else { return };
+                let Some((session, schema)) = self.opening.remove(&key) else { return };
                 let member = Member(self.next);
                 self.next += 1;
                 self.members.insert(key, member);
                 self.keys.insert(member, key);
-                self.relay.handle(now, Input::Opened(member, session));
+                self.relay.handle(now, Input::Opened(member, session, schema));
             }
             Event::Message(key, channel, bytes) => {
                 let Some(member) = self.members.get(&key) else { return };
@@ -100,7 +105,7 @@ impl App for RelayApp {
             Event::Ended(key, why, _) => {
                 let Some(member) = self.members.remove(&key) else { return };
                 self.keys.remove(&member);
-                self.relay.handle(now, Input::Closed(member));
+                self.relay.handle(now, Input::Closed(member, leaving(why)));
                 tracing::info!(%why, "a player has gone");
             }
             Event::Timeout => self.relay.handle(now, Input::Timeout),
@@ -114,5 +119,14 @@ impl App for RelayApp {
 
     fn is_done(&self) -> bool {
         self.stopping && self.members.is_empty()
+    }
+}
+
+/// How the log calls the end of a link.
+fn leaving(ended: &Ended) -> Leaving {
+    match ended {
+        Ended::Link(Closed::TimedOut) => Leaving::TimedOut,
+        Ended::Link(Closed::Here | Closed::Violation(_)) => Leaving::Kicked,
+        _ => Leaving::Left,
     }
 }

@@ -5,13 +5,13 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::canon::{Path, Sink, Step, Value};
 use crate::hash::{StateHash, encode};
 
 /// One place at which two states differ.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Where, such as `players[2].pos.x`. Empty for a state that is a single value.
     pub path: String,

@@ -1,0 +1,258 @@
+//! The two states of a peer: the confirmed one, advanced only by closed ticks, and the one on screen, which runs ahead of
+//! it with own inputs and guesses (L3).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sametick_sim::diff::{Difference, differences};
+use sametick_sim::record::decode_inputs;
+use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical};
+use sametick_wire::Malformed;
+
+use crate::history::Excerpt;
+use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, RECENT_TICKS, Run, read_ticks};
+use crate::peer::MAX_PREDICTED;
+use crate::recent::Recent;
+use crate::rows::{MAX_SEATS, Opaque, Table, row_as_bytes};
+
+/// What a peer knows once the relay has answered.
+pub struct Play<G: Game> {
+    seat: Option<Seat>,
+    confirmed: G,
+    confirmed_tick: Tick,
+    shown: G,
+    shown_tick: Tick,
+    /// What closed ticks are coded against.
+    table: Table,
+    rows: Inputs<Opaque>,
+    /// The last input of each taken seat in a closed tick.
+    last: [Option<G::Input>; MAX_SEATS],
+    /// Own inputs of the ticks after the confirmed one; none for ticks before the first that was played.
+    own: VecDeque<Option<G::Input>>,
+    /// What the ticks after the confirmed one were simulated with.
+    guessed: VecDeque<Inputs<G::Input>>,
+    spare: Vec<Inputs<G::Input>>,
+    /// A closed tick was not as guessed.
+    wrong: bool,
+    /// Everything up to this tick is known to be closed and on its way.
+    known_tick: Tick,
+    recent: Recent<G>,
+    /// The hash of a tick that is to be checked.
+    check: Option<(Tick, StateHash)>,
+    /// Whether the last confirmed tick had an input of ours.
+    had_own: bool,
+}
+
+impl<G: Game> Play<G> {
+    /// The beginning of a session whose last closed tick is `closed`.
+    pub fn new(seat: Option<Seat>, setup: &G::Setup, closed: Tick) -> Play<G> {
+        let confirmed = G::new(setup);
+        Play {
+            seat,
+            shown: confirmed.clone(),
+            recent: Recent::new(&confirmed),
+            confirmed,
+            confirmed_tick: Tick::ZERO,
+            shown_tick: Tick::ZERO,
+            table: Table::default(),
+            rows: Inputs::new(),
+            last: [const { None }; MAX_SEATS],
+            own: VecDeque::new(),
+            guessed: VecDeque::new(),
+            spare: Vec::new(),
+            wrong: false,
+            known_tick: closed,
+            check: None,
+            had_own: false,
+        }
+    }
+
+    /// Where the player sits.
+    pub fn seat(&self) -> Option<Seat> {
+        self.seat
+    }
+
+    /// The confirmed state and its tick.
+    pub fn confirmed(&self) -> (Tick, &G) {
+        (self.confirmed_tick, &self.confirmed)
+    }
+
+    /// The state on screen and its tick.
+    pub fn shown(&self) -> (Tick, &G) {
+        (self.shown_tick, &self.shown)
+    }
+
+    /// How far the state on screen is ahead.
+    pub fn depth(&self) -> u32 {
+        self.shown_tick.ticks_since(self.confirmed_tick)
+    }
+
+    /// Whether everything is confirmed that is known to have been closed.
+    pub fn has_caught_up(&self) -> bool {
+        self.confirmed_tick >= self.known_tick
+    }
+
+    /// The states that are kept.
+    pub fn recent(&self) -> &Recent<G> {
+        &self.recent
+    }
+
+    /// Whether the last confirmed tick had an input of ours.
+    pub fn had_own(&self) -> bool {
+        self.had_own
+    }
+
+    /// The hash that is due to be sent.
+    pub fn take_check(&mut self) -> Option<(Tick, StateHash)> {
+        self.check.take()
+    }
+
+    /// Runs the state on screen ahead, without own inputs.
+    pub fn run_ahead(&mut self, to: Tick) {
+        let most = self.confirmed_tick + MAX_PREDICTED;
+        while self.shown_tick < to.min(most) {
+            self.predict(None);
+        }
+    }
+
+    /// Closed ticks that continue what we have, or do not yet.
+    pub fn on_run(&mut self, bytes: &[u8]) -> Result<Run, Malformed> {
+        let mut table = core::mem::take(&mut self.table);
+        let mut rows = core::mem::take(&mut self.rows);
+        let have = self.confirmed_tick;
+        let run = read_ticks(bytes, have, &mut table, &mut rows, |tick, rows| self.confirm(tick, rows));
+        self.table = table;
+        self.rows = rows;
+        run
+    }
+
+    /// Closed ticks that can be read by themselves.
+    pub fn on_excerpt(&mut self, excerpt: &Excerpt) -> Result<(), Malformed> {
+        if excerpt.first > self.confirmed_tick.next() {
+            return Err(Malformed::Forbidden);
+        }
+        let before = self.confirmed_tick;
+        let mut fresh = false;
+        let table = excerpt.read(|tick, rows| {
+            if tick > before {
+                fresh = true;
+                self.confirm(tick, rows);
+            }
+        });
+        let table = table.map_err(|_| Malformed::Forbidden)?;
+        if fresh {
+            self.table = table;
+        }
+        Ok(())
+    }
+
+    /// Takes a closed tick into the confirmed state, and notes whether it was as guessed.
+    fn confirm(&mut self, tick: Tick, rows: &Inputs<Opaque>) {
+        let mut inputs = self.spare.pop().unwrap_or_default();
+        decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
+        for row in &inputs {
+            let last = &mut self.last[row.seat.index()];
+            if row.joined {
+                *last = None;
+            }
+            if let Some(input) = &row.input {
+                *last = Some(input.clone());
+            }
+            if row.left {
+                *last = None;
+            }
+        }
+        self.had_own = self.seat.and_then(|seat| inputs.get(seat)).is_some_and(|row| row.input.is_some());
+        self.confirmed.step(&inputs);
+        self.confirmed_tick = tick;
+        self.keep(tick);
+        self.own.pop_front();
+        match self.guessed.pop_front() {
+            Some(guess) => {
+                self.wrong |= guess != inputs;
+                self.spare.push(guess);
+            }
+            None => {
+                self.wrong = true;
+                self.shown_tick = tick;
+            }
+        }
+        self.spare.push(inputs);
+    }
+
+    fn keep(&mut self, tick: Tick) {
+        // Of ticks from before we came nobody asks.
+        if tick.0 + RECENT_TICKS > self.known_tick.0 {
+            self.recent.push(tick, &self.confirmed);
+        }
+        if tick.0.is_multiple_of(CHECK_EVERY) && tick >= self.known_tick {
+            self.check = Some((tick, StateHash::of(&self.confirmed)));
+        }
+    }
+
+    /// One more tick on screen, with our own input and what the others probably do.
+    pub fn predict(&mut self, own: Option<G::Input>) {
+        self.own.push_back(own);
+        self.simulate(self.own.len() - 1);
+    }
+
+    /// Simulates the tick whose own input is at this place.
+    fn simulate(&mut self, at: usize) {
+        let mut inputs = self.spare.pop().unwrap_or_default();
+        inputs.clear();
+        for seat in (0..MAX_SEATS as u8).map(Seat).filter(|seat| self.table.is_taken(*seat)) {
+            let input = if Some(seat) == self.seat {
+                self.own[at].clone()
+            } else {
+                let before =
+                    self.guessed.back().and_then(|guess| guess.get(seat)).and_then(|row| row.input.as_ref());
+                before.or(self.last[seat.index()].as_ref()).map(G::guess)
+            };
+            match input {
+                Some(input) => inputs.set(seat, input),
+                None => inputs.omit(seat),
+            }
+        }
+        self.shown.step(&inputs);
+        self.shown_tick = self.shown_tick.next();
+        self.guessed.push_back(inputs);
+    }
+
+    /// Simulates again what was guessed wrong. Returns how many ticks that were; none if every guess was right.
+    pub fn settle(&mut self) -> Option<u32> {
+        if !self.has_caught_up() || !core::mem::take(&mut self.wrong) {
+            return None;
+        }
+        self.shown.clone_from(&self.confirmed);
+        self.shown_tick = self.confirmed_tick;
+        self.spare.extend(self.guessed.drain(..));
+        (0..self.own.len()).for_each(|at| self.simulate(at));
+        Some(self.own.len() as u32)
+    }
+
+    /// Goes back to the good state of a tick; the closed ticks after it follow. Returns what was different.
+    pub fn resync(&mut self, tick: Tick, state: &[u8]) -> Result<Vec<Difference>, Malformed> {
+        if tick > self.confirmed_tick {
+            return Err(Malformed::Forbidden);
+        }
+        let good: G = from_canonical(state).map_err(|_| Malformed::Forbidden)?;
+        let ours = self.recent.state(tick).filter(|(kept, _)| *kept == tick);
+        let fields = ours.map(|(_, ours)| differences(ours, &good, MAX_DIFFERENCES)).unwrap_or_default();
+        for _ in 0..self.confirmed_tick.ticks_since(tick) {
+            self.own.push_front(None);
+            self.guessed.push_front(Inputs::new());
+        }
+        self.known_tick = self.confirmed_tick;
+        self.recent.rewind(tick);
+        self.confirmed = good;
+        self.confirmed_tick = tick;
+        self.wrong = true;
+        self.check = None;
+        Ok(fields)
+    }
+
+    /// Changes the confirmed state, which no player can: for tests of what happens then.
+    pub fn tamper(&mut self, change: impl FnOnce(&mut G)) {
+        change(&mut self.confirmed);
+    }
+}

@@ -1,0 +1,141 @@
+//! A peer's last confirmed states, as they were: so that it can say at which tick a difference began, and what it was.
+//! They are kept and not computed again, because a state that went wrong once need not go wrong twice.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sametick_sim::hash::parts;
+use sametick_sim::{Game, StateHash, Tick, to_canonical};
+
+use crate::message::{CHECK_EVERY, RECENT_TICKS, StateAt};
+
+/// Copies of states take up to this much; of larger states only the hashes are kept, and a copy at every check.
+pub const MAX_KEPT_BYTES: usize = 64 << 20;
+
+/// How deep the parts of a state lie whose hashes are told.
+const PART_DEPTH: usize = 1;
+
+enum Kept<G> {
+    State(G),
+    Hash(StateHash),
+}
+
+/// The last confirmed states.
+pub struct Recent<G> {
+    kept: VecDeque<(Tick, Kept<G>)>,
+    copies: bool,
+}
+
+impl<G: Game> Recent<G> {
+    /// Nothing yet. `state` tells how large states are.
+    pub fn new(state: &G) -> Recent<G> {
+        let bytes = to_canonical(state).map_or(0, |bytes| bytes.len()).max(size_of::<G>());
+        Recent::with_copies(bytes.saturating_mul(RECENT_TICKS as usize) <= MAX_KEPT_BYTES)
+    }
+
+    fn with_copies(copies: bool) -> Recent<G> {
+        Recent { kept: VecDeque::with_capacity(RECENT_TICKS as usize), copies }
+    }
+
+    /// Keeps the state after a tick.
+    pub fn push(&mut self, tick: Tick, state: &G) {
+        // The place of the oldest is used again: states that own memory keep it.
+        let oldest = if self.kept.len() == RECENT_TICKS as usize { self.kept.pop_front() } else { None };
+        let kept = if self.copies || tick.0.is_multiple_of(CHECK_EVERY) {
+            match oldest {
+                Some((_, Kept::State(mut place))) => {
+                    place.clone_from(state);
+                    Kept::State(place)
+                }
+                _ => Kept::State(state.clone()),
+            }
+        } else {
+            Kept::Hash(StateHash::of(state))
+        };
+        self.kept.push_back((tick, kept));
+    }
+
+    /// Forgets the states after a tick.
+    pub fn rewind(&mut self, tick: Tick) {
+        while self.kept.back().is_some_and(|(last, _)| *last > tick) {
+            self.kept.pop_back();
+        }
+    }
+
+    /// The hashes of the states of these ticks, as far as they are kept, and the tick of the first.
+    pub fn hashes(&self, from: Tick, to: Tick) -> (Tick, Vec<StateHash>) {
+        let asked = self.kept.iter().filter(|(tick, _)| (from..=to).contains(tick));
+        let first = asked.clone().next().map_or(from, |(tick, _)| *tick);
+        let hash = |(_, kept): &(Tick, Kept<G>)| match kept {
+            Kept::State(state) => StateHash::of(state),
+            Kept::Hash(hash) => *hash,
+        };
+        (first, asked.map(hash).collect())
+    }
+
+    /// The first state that is kept at or after a tick.
+    pub fn state(&self, from: Tick) -> Option<(Tick, &G)> {
+        self.kept.iter().filter(|(tick, _)| *tick >= from).find_map(|(tick, kept)| match kept {
+            Kept::State(state) => Some((*tick, state)),
+            Kept::Hash(_) => None,
+        })
+    }
+
+    /// The same as it is told to the relay.
+    pub fn state_at(&self, from: Tick) -> Option<StateAt> {
+        let (tick, state) = self.state(from)?;
+        Some(StateAt { tick, parts: parts(state, PART_DEPTH), bytes: to_canonical(state).ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use postcard_schema::Schema;
+    use sametick_sim::{BuildId, Inputs, TickRate};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, Serialize, Deserialize, Schema)]
+    struct Count(u32);
+
+    impl Game for Count {
+        const NAME: &'static str = "count";
+        const RATE: TickRate = TickRate::hz(60);
+        const BUILD: BuildId = BuildId::from_bytes([7; 16]);
+        type Setup = ();
+        type Input = u8;
+
+        fn new((): &()) -> Count {
+            Count(0)
+        }
+
+        fn step(&mut self, _: &Inputs<u8>) {
+            self.0 += 1;
+        }
+    }
+
+    fn filled(copies: bool) -> Recent<Count> {
+        let mut recent = Recent::with_copies(copies);
+        (1..=300).for_each(|tick| recent.push(Tick(tick), &Count(tick)));
+        recent
+    }
+
+    #[test]
+    fn large_states_are_hashed_and_small_ones_copied_and_both_tell_the_same() {
+        let [small, large] = [true, false].map(filled);
+        assert_eq!(small.hashes(Tick(100), Tick(290)), large.hashes(Tick(100), Tick(290)));
+        let (first, hashes) = small.hashes(Tick(1), Tick(300));
+        assert_eq!((first, hashes.len()), (Tick(181), 120));
+        assert_eq!(hashes[0], StateHash::of(&Count(181)));
+        assert_eq!(small.state(Tick(200)).map(|(tick, _)| tick), Some(Tick(200)));
+        assert_eq!(large.state(Tick(200)).map(|(tick, _)| tick), Some(Tick(210)), "at the next check");
+    }
+
+    #[test]
+    fn what_was_taken_back_is_forgotten() {
+        let mut recent = filled(true);
+        recent.rewind(Tick(250));
+        assert!(recent.state(Tick(251)).is_none());
+        assert_eq!(recent.hashes(Tick(250), Tick(260)).1.len(), 1);
+    }
+}
