@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::arrivals::{Arrival, Arrivals};
+use crate::cadence::Cadence;
 use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
 use crate::codec::{Malformed, Reader, varint_len};
 use crate::frame::{self, Frame, MAX_FRAGMENT};
@@ -18,12 +19,18 @@ use crate::rtt::{MAX_ACK_DELAY_US, Rtt};
 use crate::sent::{Cargo, Pieces, SentPackets, SentPiece, Told, piece_bytes};
 use crate::window::Window;
 
-/// After this many packets that want an ack, one is sent at once: bulk is not kept waiting.
+/// After this many packets that want an ack soon, one is sent at once: bulk is not kept waiting.
 const ACK_AT_ONCE: u32 = 4;
+
+/// After this many packets that want any ack, one is sent at once: it tells of 64, so four in a row may be lost.
+const HELD_ACK_AT_ONCE: u32 = 16;
 
 /// The longest wait before something unanswered is sent again, however often that failed: a burst of losses must
 /// swallow 25 packets in a row before the link is taken for dead.
 const MAX_RETRY_US: u64 = 400_000;
+
+/// Room for [`Frame::Prompt`] that is left in every packet.
+const PROMPT_LEN: usize = 1;
 
 /// The least room for a piece of a reliable stream that is worth its head.
 const MIN_PIECE: usize = 64;
@@ -42,7 +49,10 @@ pub(crate) struct Datagrams {
     /// The packet that the last delivered newest-wins message came in.
     newest_from: Option<u64>,
     ack_due: Option<Time>,
+    /// Packets that came since we last sent one: those that want an ack soon, and all that want one.
+    urgent_in: u32,
     unacked_in: u32,
+    cadence: Cadence,
     probe: bool,
     last_sent: Time,
     /// When the retry timer was last set off or put back, and how often it has fired since an ack.
@@ -66,7 +76,9 @@ impl Datagrams {
             redundant_in: RedundantIn::default(),
             newest_from: None,
             ack_due: None,
+            urgent_in: 0,
             unacked_in: 0,
+            cadence: Cadence::new(now),
             // The first packet tells the other side that the handshake's answer has arrived.
             probe: true,
             last_sent: now,
@@ -130,23 +142,31 @@ impl Datagrams {
             self.on_ack(now, &ack, streams)?;
         }
         let mut heard = Heard::Something;
-        if !reader.is_empty() {
-            self.wants_ack(now, newest);
-        }
+        let (wanted, mut urgent) = (!reader.is_empty(), false);
         while !reader.is_empty() {
             let frame = Frame::read(&mut reader)?;
+            urgent |= frame.is_urgent();
             if let Heard::Close = self.on_frame(number, frame, streams, inbox)? {
                 heard = Heard::Close;
             }
         }
+        if wanted {
+            self.wants_ack(now, newest, urgent);
+        }
         Ok(heard)
     }
 
-    fn wants_ack(&mut self, now: Time, newest: bool) {
+    fn wants_ack(&mut self, now: Time, newest: bool, urgent: bool) {
         self.unacked_in += 1;
+        self.urgent_in += u32::from(urgent);
         // An out-of-order packet closes a gap that the sender may be about to mend: tell it soon.
-        let at_once = self.unacked_in >= ACK_AT_ONCE || !newest;
-        let due = if at_once { now } else { now.plus_micros(MAX_ACK_DELAY_US) };
+        let at_once = urgent && (self.urgent_in >= ACK_AT_ONCE || !newest);
+        let due = if at_once || self.unacked_in >= HELD_ACK_AT_ONCE {
+            now
+        } else {
+            let soon = now.plus_micros(MAX_ACK_DELAY_US);
+            self.cadence.next_by().filter(|next| !urgent && *next > soon).unwrap_or(soon)
+        };
         self.ack_due = Some(self.ack_due.map_or(due, |before| before.min(due)));
     }
 
@@ -171,7 +191,7 @@ impl Datagrams {
                 streams.incoming(channel).on_piece(offset, bytes)?;
             }
             // A ping is there to be acknowledged, as every frame is.
-            Frame::Ping { .. } | Frame::Pong { .. } => {}
+            Frame::Prompt | Frame::Ping { .. } | Frame::Pong { .. } => {}
             Frame::Close { code, text } => {
                 streams.closed_by_peer(code, text);
                 return Ok(Heard::Close);
@@ -187,10 +207,10 @@ impl Datagrams {
         let Datagrams { sent, rtt, window, redundant_out, close_acked, .. } = self;
         let (mut acked_bytes, mut progress) = (0, false);
         let sent_at = sent.on_ack(ack, |told| {
-            if let Told::Acked { cargo, pieces, suspected } = told {
-                progress |= cargo.eliciting;
-                *close_acked |= cargo.close;
-                redundant_out.on_acked(cargo.redundant_until);
+            if let Told::Acked { redundant_until, eliciting, close, pieces, suspected } = told {
+                progress |= eliciting;
+                *close_acked |= close;
+                redundant_out.on_acked(redundant_until);
                 acked_bytes += if suspected { 0 } else { piece_bytes(pieces.clone()) };
                 pieces.for_each(|piece| streams.on_acked(piece));
             }
@@ -210,8 +230,8 @@ impl Datagrams {
     }
 
     fn look_for_losses(&mut self, now: Time, streams: &mut Streams) {
-        let patience_us = self.rtt.retry_us();
-        self.judge(now, streams, |sent, tell| sent.look(now, patience_us, tell));
+        let (patience_us, held_us) = (self.rtt.retry_us(), self.rtt.held_retry_us());
+        self.judge(now, streams, |sent, tell| sent.look(now, patience_us, held_us, tell));
     }
 
     /// Has `look` go over the packets that were sent, and does what it tells.
@@ -245,7 +265,9 @@ impl Datagrams {
     }
 
     fn retry_at(&self) -> Option<Time> {
-        let wait_us = (self.rtt.retry_us() << self.retries.min(6)).min(MAX_RETRY_US.max(self.rtt.retry_us()));
+        let urgent = self.sent.awaits_ack_soon();
+        let patience_us = if urgent { self.rtt.retry_us() } else { self.rtt.held_retry_us() };
+        let wait_us = (patience_us << self.retries.min(6)).min(MAX_RETRY_US.max(patience_us));
         self.sent.awaits_ack().then(|| self.retry_from.plus_micros(wait_us))
     }
 
@@ -283,23 +305,53 @@ impl Datagrams {
         self.judge(now, streams, |sent, tell| sent.make_room(tell));
         out.clear();
         Head { number: self.sent.next_number() as u16, ack: self.arrivals.ack(now) }.put(out);
+        let cargo = self.put_cargo(now, outbox, streams, closing, out);
+        self.finish(now, cargo);
+        debug_assert!(out.len() <= self.max_len);
+        true
+    }
+
+    /// Writes the frames of a packet, the redundant block last.
+    fn put_cargo(
+        &mut self,
+        now: Time,
+        outbox: &mut Queue,
+        streams: &mut Streams,
+        closing: Option<&Closing>,
+        out: &mut Vec<u8>,
+    ) -> Cargo {
         let head_len = out.len();
-        let mut cargo = Cargo { close: closing.is_some(), ..Cargo::default() };
+        let mut wanted = !outbox.is_empty() || self.redundant_out.has_fresh();
         match closing {
             Some(closing) => frame::put_close(out, closing.code, closing.text.as_bytes()),
             None => self.put_newest(outbox, out),
         }
-        if !self.redundant_out.is_empty() && out.len() + self.redundant_out.block_len() <= self.max_len {
-            cargo.redundant_until = self.redundant_out.put(out, Channel::Input);
+        let room = self.max_len - out.len() - PROMPT_LEN;
+        let block_len = Some(self.redundant_out.block_len())
+            .filter(|len| !self.redundant_out.is_empty() && *len <= room)
+            .unwrap_or(0);
+        let pieces = self.put_pieces(streams, self.max_len - block_len, out);
+        wanted |= pieces;
+        if wanted {
+            self.cadence.on_sent(now);
         }
-        self.put_pieces(streams, out);
-        if self.probe && out.len() == head_len {
+        let eliciting = out.len() + block_len > head_len;
+        let mut urgent = pieces || closing.is_some();
+        if self.probe && !eliciting {
             frame::put_ping(out, 0);
+            urgent = true;
+        } else if !urgent && eliciting && (self.probe || self.wants_ack_soon()) {
+            frame::put_prompt(out);
+            urgent = true;
         }
-        cargo.eliciting = out.len() > head_len;
-        self.finish(now, cargo);
-        debug_assert!(out.len() <= self.max_len);
-        true
+        let redundant_until = if block_len > 0 { self.redundant_out.put(out, Channel::Input) } else { 0 };
+        Cargo { redundant_until, eliciting: out.len() > head_len, urgent, close: closing.is_some() }
+    }
+
+    /// Whether something hangs on the acks of what we send: reliable bytes that may have to be sent again, or, if we
+    /// send now and then only, anything, since no later packet will make up for it.
+    fn wants_ack_soon(&self) -> bool {
+        self.window.is_flying() || self.cadence.next_by().is_none()
     }
 
     /// Has the next [`Self::poll`] send a packet, for the ack in it.
@@ -308,12 +360,14 @@ impl Datagrams {
     }
 
     fn finish(&mut self, now: Time, cargo: Cargo) {
-        if cargo.eliciting && !self.sent.awaits_ack() {
+        let first = cargo.eliciting && !self.sent.awaits_ack();
+        if first || cargo.urgent && !self.sent.awaits_ack_soon() {
             self.retry_from = now;
         }
         self.sent.push(now, cargo);
         self.probe = false;
         self.ack_due = None;
+        self.urgent_in = 0;
         self.unacked_in = 0;
         self.last_sent = now;
     }
@@ -321,7 +375,7 @@ impl Datagrams {
     fn put_newest(&mut self, outbox: &mut Queue, out: &mut Vec<u8>) {
         while let Some((channel, message)) = outbox.first() {
             let len = 1 + varint_len(message.len() as u64) + message.len();
-            if out.len() + len > self.max_len {
+            if out.len() + len > self.max_len - PROMPT_LEN {
                 break;
             }
             frame::put_message(out, channel, message);
@@ -329,14 +383,16 @@ impl Datagrams {
         }
     }
 
-    fn put_pieces(&mut self, streams: &mut Streams, out: &mut Vec<u8>) {
+    /// Fills a packet with pieces of reliable streams, up to `max_len`. Returns whether there were any.
+    fn put_pieces(&mut self, streams: &mut Streams, max_len: usize, out: &mut Vec<u8>) -> bool {
         if !self.streams {
-            return;
+            return false;
         }
+        let len_before = out.len();
         for channel in &Channel::ALL[..ORDERED_CHANNELS] {
             let channel = *channel;
             const HEAD: usize = 1 + 10 + 2;
-            let room = self.max_len.saturating_sub(out.len() + HEAD).min(MAX_FRAGMENT);
+            let room = max_len.saturating_sub(out.len() + HEAD).min(MAX_FRAGMENT);
             let room = room.min(self.window.room() as usize);
             if room < MIN_PIECE.min(streams.out(channel).queued()) {
                 continue;
@@ -348,6 +404,7 @@ impl Datagrams {
             self.window.on_sent(len);
             self.sent.load(SentPiece::new(channel, &range));
         }
+        out.len() > len_before
     }
 }
 

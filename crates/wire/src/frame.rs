@@ -2,6 +2,7 @@
 //!
 //! | kind | on | fields |
 //! |---|---|---|
+//! | 0 `Prompt` | datagrams | none |
 //! | 1 `Message` | datagrams, single lane | length, bytes |
 //! | 2 `Redundant` | datagrams | sequence of the first (u16), count (u8), then length and bytes of each |
 //! | 3 `Ordered` | datagrams without streams | offset, length, bytes |
@@ -28,6 +29,7 @@ pub const MAX_CLOSE_TEXT: usize = 200;
 /// How many messages one redundant block may carry: more than a second of inputs.
 pub const MAX_REDUNDANT_COUNT: usize = 64;
 
+const PROMPT: u8 = 0;
 const MESSAGE: u8 = 1;
 const REDUNDANT: u8 = 2;
 const ORDERED: u8 = 3;
@@ -39,6 +41,8 @@ const CLOSE: u8 = 7;
 /// One frame, borrowing its bytes from the packet it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
+    /// The sender would like this packet to be acknowledged soon.
+    Prompt,
     /// A whole unreliable message.
     Message {
         /// Where it belongs.
@@ -132,6 +136,11 @@ fn head(kind: u8, channel: Channel) -> u8 {
     kind << 4 | channel.number()
 }
 
+/// Appends the wish for an ack soon.
+pub fn put_prompt(out: &mut Vec<u8>) {
+    out.push(PROMPT << 4);
+}
+
 /// Appends a whole unreliable message.
 pub fn put_message(out: &mut Vec<u8>, channel: Channel, bytes: &[u8]) {
     out.push(head(MESSAGE, channel));
@@ -195,6 +204,7 @@ impl<'a> Frame<'a> {
             |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
         let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
         Ok(match head >> 4 {
+            PROMPT => plain().and(Ok(Frame::Prompt))?,
             MESSAGE if channel.delivery() != Delivery::Ordered => {
                 Frame::Message { channel, bytes: reader.bytes(channel.max_message())? }
             }
@@ -220,9 +230,20 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// Whether the packet that carries it should be acknowledged soon: something waits for that on the other side.
+    pub const fn is_urgent(&self) -> bool {
+        match self {
+            Frame::Prompt | Frame::Ordered { .. } | Frame::Ping { .. } | Frame::Close { .. } => true,
+            Frame::Message { .. } | Frame::Redundant { .. } | Frame::Chunk { .. } | Frame::Pong { .. } => {
+                false
+            }
+        }
+    }
+
     /// Appends the frame. Hot paths use the `put_*` functions, which need no frame in memory first.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
+            Frame::Prompt => put_prompt(out),
             Frame::Message { channel, bytes } => put_message(out, *channel, bytes),
             Frame::Redundant { channel, first, messages } => {
                 out.push(head(REDUNDANT, *channel));
@@ -261,7 +282,8 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let two = block(&[b"a", b""]);
-        let golden: [(Frame<'_>, &[u8]); 7] = [
+        let golden: [(Frame<'_>, &[u8]); 8] = [
+            (Frame::Prompt, b"\x00"),
             (Frame::Message { channel: Channel::State, bytes: b"hi" }, b"\x15\x02hi"),
             (
                 Frame::Redundant {
@@ -322,6 +344,7 @@ mod tests {
         };
         const ORDERED: usize = crate::channel::ORDERED_CHANNELS;
         prop_oneof![
+            Just(vec![0]),
             bytes(MAX_NEWEST_MESSAGE)
                 .prop_map(move |b| put(Frame::Message { channel: Channel::State, bytes: &b })),
             (any::<u16>(), prop::collection::vec(bytes(40), 0..MAX_REDUNDANT_COUNT)).prop_map(

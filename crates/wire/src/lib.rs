@@ -8,6 +8,7 @@ mod arrivals;
 mod assembly;
 pub mod backoff;
 pub mod bits;
+mod cadence;
 pub mod channel;
 pub mod codec;
 mod datagrams;

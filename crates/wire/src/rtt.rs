@@ -9,6 +9,10 @@ pub const MIN_RETRY_US: u64 = 20_000;
 /// The longest a side waits before it acknowledges on its own. A 60 Hz game never waits: acks ride on its packets.
 pub const MAX_ACK_DELAY_US: u64 = 20_000;
 
+/// The longest a side that sends regularly keeps the ack of packets that are in no hurry, for its own next packet to
+/// carry: a relay that sends 15 times a second sends no packet for an ack alone.
+pub const MAX_HELD_ACK_US: u64 = 100_000;
+
 /// Smoothed estimates over the samples so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rtt {
@@ -61,7 +65,12 @@ impl Rtt {
         self.samples
     }
 
-    /// How long to wait for an answer before sending again.
+    /// How long to wait for the ack of a packet that is in no hurry.
+    pub fn held_retry_us(&self) -> u64 {
+        self.retry_us() + (MAX_HELD_ACK_US - MAX_ACK_DELAY_US)
+    }
+
+    /// How long to wait for the ack of a packet that asked for it soon.
     pub fn retry_us(&self) -> u64 {
         let smoothed = self.smoothed_us().unwrap_or(INITIAL_RTT_US);
         let spread = if self.samples == 0 { INITIAL_RTT_US } else { 4 * self.deviation_us };

@@ -49,6 +49,8 @@ pub struct Cargo {
     pub redundant_until: u64,
     /// Whether the packet wants an ack: it carried any frame.
     pub eliciting: bool,
+    /// Whether it wants that ack soon.
+    pub urgent: bool,
     /// Whether the packet carried the close.
     pub close: bool,
 }
@@ -87,8 +89,12 @@ pub fn piece_bytes(pieces: Pieces<'_>) -> u64 {
 pub enum Told<'a> {
     /// It arrived.
     Acked {
-        /// What it carried.
-        cargo: Cargo,
+        /// It carried every redundant message below this number.
+        redundant_until: u64,
+        /// Whether it wanted an ack.
+        eliciting: bool,
+        /// Whether it carried the close.
+        close: bool,
         /// Which reliable pieces it carried.
         pieces: Pieces<'a>,
         /// Whether it had been suspected, and its pieces sent again.
@@ -114,6 +120,7 @@ pub struct SentPackets {
     first: u64,
     newest_acked: Option<u64>,
     newest_eliciting: Option<u64>,
+    newest_urgent: Option<u64>,
     /// Every packet below this has been looked at for suspicion.
     looked_at: u64,
 }
@@ -132,12 +139,15 @@ impl SentPackets {
 
     /// Remembers a packet with what was loaded; it has the number that [`Self::next_number`] gave.
     pub fn push(&mut self, now: Time, cargo: Cargo) {
-        let Cargo { redundant_until, eliciting, close } = cargo;
+        let Cargo { redundant_until, eliciting, urgent, close } = cargo;
         let pieces = core::mem::take(&mut self.loaded);
         let pieces_from =
             self.pieces_before.wrapping_add(self.pieces.len() as u32).wrapping_sub(u32::from(pieces));
         if eliciting {
             self.newest_eliciting = Some(self.next_number());
+        }
+        if urgent {
+            self.newest_urgent = Some(self.next_number());
         }
         self.packets.push_back(Sent {
             at: now,
@@ -173,11 +183,10 @@ impl SentPackets {
         let sent = self.packets.get_mut(at).filter(|sent| sent.fate != Fate::Acked)?;
         let suspected = sent.fate == Fate::Suspected;
         sent.fate = Fate::Acked;
-        let Sent { at, redundant_until, eliciting, close, .. } = *sent;
         let sent = *sent;
-        let cargo = Cargo { redundant_until, eliciting, close };
-        tell(Told::Acked { cargo, pieces: self.pieces_of(sent), suspected });
-        Some(at)
+        let Sent { redundant_until, eliciting, close, .. } = sent;
+        tell(Told::Acked { redundant_until, eliciting, close, pieces: self.pieces_of(sent), suspected });
+        Some(sent.at)
     }
 
     fn pieces_of(&self, sent: Sent) -> Pieces<'_> {
@@ -186,20 +195,26 @@ impl SentPackets {
     }
 
     /// Looks for packets that seem lost, and forgets those whose fate is known. `patience_us` is how long a packet
-    /// and its ack may take.
-    pub fn look(&mut self, now: Time, patience_us: u64, mut tell: impl FnMut(Told<'_>)) {
+    /// and its ack may take if that is wanted soon, `held_us` how long otherwise.
+    pub fn look(&mut self, now: Time, patience_us: u64, held_us: u64, mut tell: impl FnMut(Told<'_>)) {
         let Some(newest) = self.newest_acked else { return };
         let until = (newest + 1).saturating_sub(SUSPECT_AFTER);
-        let from = self.looked_at.max(self.first);
-        for number in from..until {
-            self.suspect((number - self.first) as usize, &mut tell);
+        self.looked_at = self.looked_at.max(self.first);
+        while self.looked_at < newest {
+            let at = (self.looked_at - self.first) as usize;
+            let overdue = |sent: &Sent| now.micros_since(sent.at) > patience_us;
+            if self.looked_at >= until && !self.packets.get(at).is_some_and(overdue) {
+                break;
+            }
+            self.suspect(at, &mut tell);
+            self.looked_at += 1;
         }
-        self.looked_at = self.looked_at.max(until);
         while let Some(sent) = self.packets.front().filter(|_| self.first < newest) {
-            let overdue = now.micros_since(sent.at) > patience_us;
+            let overdue = now.micros_since(sent.at) > held_us;
             match sent.fate {
                 Fate::Acked => {}
                 Fate::Flying | Fate::Suspected if overdue => {
+                    // It is not lost sooner than suspected, however the estimates change in between.
                     self.suspect(0, &mut tell);
                     tell(Told::Lost);
                 }
@@ -246,6 +261,11 @@ impl SentPackets {
     pub fn awaits_ack(&self) -> bool {
         self.newest_eliciting > self.newest_acked
     }
+
+    /// Whether a packet that wants an ack soon has none, and none after it has one.
+    pub fn awaits_ack_soon(&self) -> bool {
+        self.newest_urgent > self.newest_acked
+    }
 }
 
 #[cfg(test)]
@@ -263,7 +283,7 @@ mod tests {
             Told::Lost => "lost",
         };
         let at = sent.on_ack(&ack, |t| told.push(name(t))).unwrap();
-        sent.look(now, 100_000, |t| told.push(name(t)));
+        sent.look(now, 100_000, 100_000, |t| told.push(name(t)));
         (told, at)
     }
 
@@ -325,7 +345,7 @@ mod tests {
                 let expected: Vec<_> =
                     (0..(number - 10) % 4).map(|n| piece(10 * (number - 10) + n)).collect();
                 assert_eq!(got, expected);
-                sent.look(Time::ZERO, 0, |_| {});
+                sent.look(Time::ZERO, 0, 0, |_| {});
             }
         }
         assert!(sent.pieces.len() < 40);

@@ -81,6 +81,11 @@ impl Window {
         (self.limit * 1_250_000 / round_trip_us).max(1_000)
     }
 
+    /// Whether bytes are on their way.
+    pub const fn is_flying(&self) -> bool {
+        self.flying > 0
+    }
+
     /// Bytes have left.
     pub fn on_sent(&mut self, bytes: u64) {
         self.flying += bytes;
