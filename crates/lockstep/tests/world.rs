@@ -418,3 +418,35 @@ fn between_two_players_a_replay_of_the_log_decides() {
         assert!(world.session().history().last().ticks_since(agreed_until(&world)) < 2 * CHECK_EVERY);
     }
 }
+
+/// Omissions of four players from the fourth second to the end, and how far ahead they ended up.
+fn late_omissions(network: &str, seed: u64, seconds: u64) -> (u32, u32) {
+    let mut world = play(network, seed, 1, 3);
+    let before = omissions(&world);
+    world.run_millis((seconds - 3) * 1_000);
+    let depth =
+        |player: &Player| player.peer.shown().unwrap().0.ticks_since(player.peer.confirmed().unwrap().0);
+    let depth = world.players.iter().flatten().map(depth).max().unwrap();
+    (omissions(&world) - before, depth)
+}
+
+#[test]
+fn no_input_is_late_once_the_pace_is_found() {
+    // The long run of this test sets more: see `cargo xtask long pace`.
+    let number =
+        |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let (seeds, seconds) = (number("PACE_SEEDS", 12), number("PACE_SECONDS", 20));
+    for network in ["rtt=20ms", "rtt=100ms,jitter=20ms,loss=5%"] {
+        let (mut total, mut deepest) = (0, 0);
+        for seed in 0..seeds {
+            let (omissions, depth) = late_omissions(network, seed, seconds);
+            if omissions > 0 {
+                println!("{network}: seed {seed}: {omissions} omissions");
+            }
+            total += omissions;
+            deepest = deepest.max(depth);
+        }
+        println!("{network}: {seeds} seeds of {seconds} s, {total} omissions, at most {deepest} ticks ahead");
+        assert_eq!(total, 0, "{network}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The log of a session: who came and went, what every seat did in every tick, and what its states hashed to.
 //!
-//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`FileLog`] puts them on a disk; a
+//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`Scribe`] puts them on a disk; a
 //! [`LogReader`] reads them again from any tick. Inputs are opaque bytes: no game is known here.
 //!
 //! ```
@@ -32,13 +32,13 @@ mod decoder;
 pub mod diff;
 mod encoder;
 pub mod export;
-mod file;
 mod frame;
 mod group;
 mod header;
 mod model;
 mod range;
 mod reader;
+mod scribe;
 mod tail;
 mod timeline;
 mod window;
@@ -46,11 +46,11 @@ mod writer;
 
 pub use cursor::{Checks, Records, Ticks};
 pub use encoder::{EncoderOptions, FrameInfo, LogEncoder, PushError};
-pub use file::{FileLog, FileLogOptions, LogEvent, Refused};
 pub use frame::{FrameKind, VERSION};
 pub use header::{BadHeader, Header};
 pub use reader::{LogReader, OpenError, ReadError, Summary, repair};
 pub use sametick_sim::record::{Leaving, Record, TickInputs};
+pub use scribe::{FileLog, LogEvent, Refused, Scribe, ScribeOptions};
 pub use tail::Tail;
 pub use timeline::{Misplaced, Position};
 pub use writer::{Appender, LogWriter, WriteError};
