@@ -15,6 +15,7 @@ Usage: cargo xtask long PROOF [--amount N]
 
 Proofs:
   pairs     conversations of two links on a terrible network     N seeds      (default 100000)
+  pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
@@ -31,6 +32,7 @@ struct Proof {
 
 const PROOFS: &[Proof] = &[
     Proof { name: "pairs", amount: 100_000, run: pairs },
+    Proof { name: "pace", amount: 1_000, run: pace },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
@@ -55,6 +57,11 @@ pub fn command(words: &[String]) -> Result<()> {
 
 fn pairs(workspace: &Workspace, seeds: u64) -> Result<()> {
     release_test(workspace, &["-p", "sametick-wire", "--test", "pair"], "SAMETICK_SEEDS", seeds)
+}
+
+fn pace(workspace: &Workspace, seeds: u64) -> Result<()> {
+    let test = ["-p", "sametick-lockstep", "--test", "world", "no_input_is_late"];
+    release_test(workspace, &test, "SAMETICK_SEEDS", seeds)
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {

@@ -105,7 +105,7 @@ pub struct StateAt {
     pub bytes: Vec<u8>,
 }
 
-/// From the relay, on the control channel, or on that for chunks where they belong to a `Resync`.
+/// From the relay, on the control channel; `Resync` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToPeer {
     /// You take part.
@@ -149,7 +149,7 @@ pub enum ToPeer {
         /// The tick.
         tick: Tick,
     },
-    /// Your state is wrong: go on from this one. The ticks after it follow as `Ticks`.
+    /// Your state is wrong: go on from this one, and ask for the ticks after it.
     Resync {
         /// After which tick.
         tick: Tick,

@@ -13,6 +13,9 @@ const SENT: usize = 128;
 /// The best path is believed for a while only, for clocks drift: it becomes longer by this much a tick.
 const DRIFT_US: i64 = 2;
 
+/// What is usual is the mean of about so many round trips.
+const USUAL_SAMPLES: i64 = 1_024;
+
 /// The figures of the current second, and what is carried from one to the next.
 #[derive(Clone, Debug)]
 pub struct Meter {
@@ -24,6 +27,7 @@ pub struct Meter {
     /// How many ticks came together last.
     run_ticks: u32,
     low_depth: Option<u32>,
+    samples: i64,
     stats: PeerStats,
     path: Path,
     counted: Path,
@@ -40,6 +44,7 @@ impl Meter {
             best_us: None,
             run_ticks: 1,
             low_depth: None,
+            samples: 0,
             stats: PeerStats::default(),
             path,
             counted: path,
@@ -84,7 +89,8 @@ impl Meter {
         }
         *jitter_us = nearer(*jitter_us, rtt_us.abs_diff(*input_rtt_us), 16);
         *input_rtt_us = nearer(*input_rtt_us, rtt_us, 8);
-        *usual_input_rtt_us = nearer(*usual_input_rtt_us, rtt_us, 2_048);
+        self.samples += 1;
+        *usual_input_rtt_us = nearer(*usual_input_rtt_us, rtt_us, self.samples.min(USUAL_SAMPLES));
     }
 
     /// A tick has been taken locally, `overdue` ticks late, with the state on screen `depth` ahead.

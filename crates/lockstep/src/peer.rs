@@ -28,6 +28,9 @@ const MAX_EARLY: usize = 64;
 /// A run that never comes is asked for again this often.
 const ASK_AGAIN_US: u64 = 500_000;
 
+/// Much that is on its way may come slowly; it is asked for again only when nothing of it has come for this long.
+const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
+
 /// What happens to a peer.
 #[derive(Debug)]
 pub enum Input<'a, I> {
@@ -192,7 +195,7 @@ impl<G: Game> Peer<G> {
 
     /// The hashes of the last confirmed ticks from `from` to `to`, as far as they are kept, and the tick of the first.
     pub fn hashes(&self, from: Tick, to: Tick) -> Option<(Tick, Vec<sametick_sim::StateHash>)> {
-        self.play.as_ref().map(|play| play.recent().hashes(from, to))
+        self.play.as_ref().map(|play| play.hashes(from, to))
     }
 
     /// Changes the confirmed state behind everybody's back: a test of what happens when a machine computes wrongly.
@@ -289,6 +292,7 @@ impl<G: Game> Peer<G> {
                 }
                 let setup = from_canonical(&setup).map_err(|_| Malformed::Forbidden)?;
                 self.play = Some(Play::new(seat, &setup, closed));
+                self.asked_at = Some(self.now);
                 if closed == Tick::ZERO {
                     self.launch(closed + (age_us / G::RATE.tick_micros().max(1)) as u32);
                 }
@@ -301,24 +305,28 @@ impl<G: Game> Peer<G> {
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
                 let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
                 play.on_excerpt(&Excerpt { first, ticks, start, bytes })?;
+                self.asked_at = Some(self.now);
                 self.use_early()
             }
             (ToPeer::GiveHashes { from, to }, Some(play)) => {
-                let (first, hashes) = play.recent().hashes(from, to);
+                let (first, hashes) = play.hashes(from, to);
                 self.tell(Channel::Control, &ToRelay::Hashes { first, hashes });
                 Ok(())
             }
             (ToPeer::GiveState { tick }, Some(play)) => {
-                if let Some(state) = play.recent().state_at(tick) {
+                if let Some(state) = play.show_to_relay(tick) {
                     self.tell(Channel::Chunks, &ToRelay::State(state));
                 }
                 Ok(())
             }
             (ToPeer::Resync { tick, state }, Some(play)) => {
                 let fields = play.resync(tick, &state)?;
-                self.early.clear();
                 self.stats.resyncs += 1;
                 self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
+                // Ticks that were closed after the relay sent this may have been here already, and are gone with the state.
+                let ask = ToRelay::Resend { from: tick.next() };
+                self.tell(Channel::Control, &ask);
+                self.asked_at = Some(self.now);
                 Ok(())
             }
             _ => Err(Malformed::Forbidden),
@@ -374,10 +382,11 @@ impl<G: Game> Peer<G> {
     }
 
     fn ask_for_missing(&mut self) {
-        let Some(play) = self.play.as_ref().filter(|play| play.has_caught_up()) else { return };
+        let Some(play) = &self.play else { return };
+        let patience_us = if play.has_caught_up() { ASK_AGAIN_US } else { ASK_FOR_MUCH_AGAIN_US };
         if self.early.is_empty() {
             self.asked_at = None;
-        } else if self.asked_at.is_none_or(|at| self.now.micros_since(at) >= ASK_AGAIN_US) {
+        } else if self.asked_at.is_none_or(|at| self.now.micros_since(at) >= patience_us) {
             self.asked_at = Some(self.now);
             self.stats.resends += 1;
             let ask = ToRelay::Resend { from: play.confirmed().0.next() };

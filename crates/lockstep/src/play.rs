@@ -5,15 +5,19 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use sametick_sim::diff::{Difference, differences};
+use sametick_sim::hash::parts;
 use sametick_sim::record::decode_inputs;
-use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical};
+use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical, to_canonical};
 use sametick_wire::Malformed;
 
 use crate::history::Excerpt;
-use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, RECENT_TICKS, Run, read_ticks};
+use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, RECENT_TICKS, Run, StateAt, read_ticks};
 use crate::peer::MAX_PREDICTED;
 use crate::recent::Recent;
 use crate::rows::{MAX_SEATS, Opaque, Table, row_as_bytes};
+
+/// How deep the parts of a state lie whose hashes are told.
+const PART_DEPTH: usize = 1;
 
 /// What a peer knows once the relay has answered.
 pub struct Play<G: Game> {
@@ -37,6 +41,8 @@ pub struct Play<G: Game> {
     /// Everything up to this tick is known to be closed and on its way.
     known_tick: Tick,
     recent: Recent<G>,
+    /// A state that the relay asked for: it may bring a better one, when ours is no longer recent.
+    shown_to_relay: Option<(Tick, G)>,
     /// The hash of a tick that is to be checked.
     check: Option<(Tick, StateHash)>,
     /// Whether the last confirmed tick had an input of ours.
@@ -62,6 +68,7 @@ impl<G: Game> Play<G> {
             spare: Vec::new(),
             wrong: false,
             known_tick: closed,
+            shown_to_relay: None,
             check: None,
             had_own: false,
         }
@@ -92,9 +99,16 @@ impl<G: Game> Play<G> {
         self.confirmed_tick >= self.known_tick
     }
 
-    /// The states that are kept.
-    pub fn recent(&self) -> &Recent<G> {
-        &self.recent
+    /// The hashes of the last confirmed states, see [`Recent::hashes`].
+    pub fn hashes(&self, from: Tick, to: Tick) -> (Tick, Vec<StateHash>) {
+        self.recent.hashes(from, to)
+    }
+
+    /// The first state that is kept at or after a tick, for the relay.
+    pub fn show_to_relay(&mut self, from: Tick) -> Option<StateAt> {
+        let (tick, state) = self.recent.state(from)?;
+        self.shown_to_relay = Some((tick, state.clone()));
+        Some(StateAt { tick, parts: parts(state, PART_DEPTH), bytes: to_canonical(state).ok()? })
     }
 
     /// Whether the last confirmed tick had an input of ours.
@@ -236,7 +250,9 @@ impl<G: Game> Play<G> {
             return Err(Malformed::Forbidden);
         }
         let good: G = from_canonical(state).map_err(|_| Malformed::Forbidden)?;
-        let ours = self.recent.state(tick).filter(|(kept, _)| *kept == tick);
+        let shown = self.shown_to_relay.take();
+        let shown = shown.as_ref().map(|(tick, state)| (*tick, state));
+        let ours = [shown, self.recent.state(tick)].into_iter().flatten().find(|(kept, _)| *kept == tick);
         let fields = ours.map(|(_, ours)| differences(ours, &good, MAX_DIFFERENCES)).unwrap_or_default();
         for _ in 0..self.confirmed_tick.ticks_since(tick) {
             self.own.push_front(None);

@@ -4,16 +4,12 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sametick_sim::hash::parts;
 use sametick_sim::{Game, StateHash, Tick, to_canonical};
 
-use crate::message::{CHECK_EVERY, RECENT_TICKS, StateAt};
+use crate::message::{CHECK_EVERY, RECENT_TICKS};
 
 /// Copies of states take up to this much; of larger states only the hashes are kept, and a copy at every check.
 pub const MAX_KEPT_BYTES: usize = 64 << 20;
-
-/// How deep the parts of a state lie whose hashes are told.
-const PART_DEPTH: usize = 1;
 
 enum Kept<G> {
     State(G),
@@ -79,12 +75,6 @@ impl<G: Game> Recent<G> {
             Kept::State(state) => Some((*tick, state)),
             Kept::Hash(_) => None,
         })
-    }
-
-    /// The same as it is told to the relay.
-    pub fn state_at(&self, from: Tick) -> Option<StateAt> {
-        let (tick, state) = self.state(from)?;
-        Some(StateAt { tick, parts: parts(state, PART_DEPTH), bytes: to_canonical(state).ok()? })
     }
 }
 

@@ -126,6 +126,8 @@ pub struct Relay {
     wakes: BinaryHeap<Reverse<(Time, SessionId)>>,
     doors: BTreeMap<Member, Door>,
     outbox: Outbox<Output>,
+    /// Rooms that are over, kept until what was said about them last has been taken.
+    over: Vec<SessionId>,
 }
 
 impl Relay {
@@ -140,10 +142,11 @@ impl Relay {
             wakes: BinaryHeap::new(),
             doors: BTreeMap::new(),
             outbox: Outbox::default(),
+            over: Vec::new(),
         }
     }
 
-    /// A session.
+    /// A session; also one that is over, until something else happens.
     pub fn session(&self, id: SessionId) -> Option<&Session> {
         self.rooms.get(&id).map(|room| &room.session)
     }
@@ -155,12 +158,16 @@ impl Relay {
 
     /// The sessions there are.
     pub fn sessions(&self) -> impl Iterator<Item = (SessionId, &Session)> {
-        self.rooms.iter().map(|(id, room)| (*id, &room.session))
+        let running = self.rooms.iter().filter(|(id, _)| !self.over.contains(id));
+        running.map(|(id, room)| (*id, &room.session))
     }
 
     /// Takes what happened. A peer that does not speak the protocol is closed; the others do not notice.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
+        for id in self.over.drain(..) {
+            self.rooms.remove(&id);
+        }
         match input {
             Input::Opened(member, key, schema) => {
                 self.doors.insert(member, Door { key, schema, session: None });
@@ -302,7 +309,7 @@ impl Relay {
             room.session.on_time(self.now, &mut self.outbox);
             if room.empty_since.is_some_and(|since| self.now.micros_since(since) >= LINGER_US) {
                 self.names.remove(&room.key);
-                self.rooms.remove(&id);
+                self.over.push(id);
                 self.outbox.push_bare(Output::Ended(id));
             } else {
                 self.wakes.push(Reverse((room.wake_at(), id)));

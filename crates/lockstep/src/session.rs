@@ -707,9 +707,8 @@ impl Session {
             out.push_bare(Output::Kick(id, member, "its simulation keeps computing something else"));
             return;
         }
-        self.send_ticks(out);
+        // The peer asks for the ticks after it when it has taken the state.
         send(out, member, Channel::Chunks, &ToPeer::Resync { tick, state });
-        self.send_history(member, Channel::Chunks, tick.next(), out);
     }
 
     fn end_inquiry(&mut self, out: &mut Out) {

@@ -363,7 +363,9 @@ fn agreed_until(world: &World) -> Tick {
 
 #[test]
 fn a_flipped_bit_is_found_named_and_mended() {
-    for (seed, network) in (0..40).zip(["rtt=30ms", "rtt=100ms,jitter=20ms,loss=5%"].iter().cycle()) {
+    let networks =
+        ["rtt=30ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=250ms,loss=10%,reorder=10%", "rtt=10ms,loss=20%"];
+    for (seed, network) in (0..80).zip(networks.iter().cycle()) {
         let mut world = play(network, seed, 1 + seed as u32 % 3, 5);
         world.run_millis(seed * 37 % 500);
         let odd = seed as usize % 4;
@@ -384,7 +386,7 @@ fn a_flipped_bit_is_found_named_and_mended() {
             panic!("seed {seed}")
         };
         assert!(check.ticks_since(before) <= CHECK_EVERY);
-        assert!(found_at.micros_since(at) < 2_000_000, "seed {seed}");
+        assert!(found_at.micros_since(at) < 3_000_000, "seed {seed}");
         let stats = world.players[odd].as_ref().unwrap().peer.stats();
         assert_eq!(stats.resyncs, 1);
         // And the session goes on in agreement.
@@ -394,6 +396,7 @@ fn a_flipped_bit_is_found_named_and_mended() {
         for player in world.players.iter().flatten() {
             let (tick, state) = player.peer.confirmed().unwrap();
             assert_eq!(StateHash::of(state), replayed[tick.0 as usize - 1], "seed {seed}");
+            assert!(session.history().last().ticks_since(tick) < 40, "seed {seed}: {tick:?} on {network}");
         }
     }
 }
@@ -430,12 +433,15 @@ fn late_omissions(network: &str, seed: u64, seconds: u64) -> (u32, u32) {
     (omissions(&world) - before, depth)
 }
 
+/// How many seeds to try: as many as `cargo xtask long pace` says, or a few.
+#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
+fn seeds(usual: u64) -> u64 {
+    std::env::var_os("SAMETICK_SEEDS").map_or(usual, |seeds| seeds.to_str().unwrap().parse().unwrap())
+}
+
 #[test]
 fn no_input_is_late_once_the_pace_is_found() {
-    // The long run of this test sets more: see `cargo xtask long pace`.
-    let number =
-        |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
-    let (seeds, seconds) = (number("PACE_SEEDS", 12), number("PACE_SECONDS", 20));
+    let (seeds, seconds) = (seeds(12), 60);
     for network in ["rtt=20ms", "rtt=100ms,jitter=20ms,loss=5%"] {
         let (mut total, mut deepest) = (0, 0);
         for seed in 0..seeds {

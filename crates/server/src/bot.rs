@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_pong::{Pong, Setup, autopilot};
-use sametick_sim::{Game, StateHash, Tick};
+use sametick_sim::diff::differences;
+use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, to_canonical};
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
@@ -31,6 +33,8 @@ pub struct BotPlan {
     pub netem: Option<(Profile, u64)>,
     /// What the session begins with, if it is not running.
     pub setup: Setup,
+    /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
+    pub flip: Option<Tick>,
 }
 
 /// What one bot ended up with.
@@ -48,12 +52,20 @@ pub struct BotReport {
     pub rollbacks: u64,
     /// Ticks simulated again.
     pub resimulated: u64,
+    /// How often its state was wrong and had to be replaced.
+    pub resyncs: u32,
     /// As the link estimates it.
     pub rtt_us: Option<u64>,
     /// Bytes taken from the carrier.
     pub bytes_received: u64,
     /// Bytes given to it.
     pub bytes_sent: u64,
+    /// How its last second was, in a sentence.
+    pub verdict: &'static str,
+    /// The same in figures.
+    pub diagnostics: Diagnostics,
+    /// Each figure with what is normal and what it means.
+    pub readings: [Reading; 7],
 }
 
 /// What all of them ended up with.
@@ -81,6 +93,13 @@ impl std::fmt::Display for BotsReport {
                 "  {seat:>4} {:>7}  {}  {:>9}  {:>9} {rtt:>8}  {:>8}  {:>9}",
                 bot.tick, bot.hash, bot.omissions, bot.rollbacks, bot.bytes_received, bot.bytes_sent
             )?;
+        }
+        for bot in &self.bots {
+            let seat = bot.seat.map_or("-".into(), |seat| seat.to_string());
+            writeln!(f, "  seat {seat}: {}", bot.verdict)?;
+            for reading in bot.readings.iter().filter(|reading| reading.level == Level::Concerning) {
+                writeln!(f, "    {reading}")?;
+            }
         }
         let verdict = if self.agree { "all agree" } else { "THEY DISAGREE" };
         write!(f, "  {verdict} ({} states compared)", self.compared)
@@ -160,6 +179,12 @@ impl Bots {
         let Some(bot) = self.bots.get_mut(&key) else { return };
         if bot.peer.handle(now, Input::Message(channel, bytes)).is_err() {
             links.close(key, 1, "this is not the lockstep protocol");
+        }
+        if self.plan.flip.is_some_and(|tick| bot.peer.confirmed().is_some_and(|(now, _)| now >= tick))
+            && bot.peer.seat() == Some(Seat(0))
+        {
+            self.plan.flip = None;
+            bot.flip();
         }
         bot.note();
         if let Status::Refused(why) = bot.peer.status() {
@@ -244,6 +269,22 @@ impl Bots {
 }
 
 impl Bot {
+    /// Flips the first bit of the state that makes another state of it.
+    fn flip(&mut self) {
+        let Some((tick, state)) = self.peer.confirmed() else { return };
+        let bytes = to_canonical(state).unwrap_or_default();
+        let flipped = (0..bytes.len() * 8).rev().find_map(|bit| {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let flipped: Pong = from_canonical(&bytes).ok()?;
+            (to_canonical(&flipped).ok()? == bytes).then_some(flipped)
+        });
+        let Some(flipped) = flipped else { return };
+        let fields = differences(state, &flipped, 1);
+        tracing::warn!(tick = tick.0, field = %fields[0], "a bit was flipped");
+        self.peer.tamper(|state| *state = flipped);
+    }
+
     /// Keeps the hash of the newest confirmed state.
     fn note(&mut self) {
         if let Some((tick, state)) = self.peer.confirmed()
@@ -257,7 +298,7 @@ impl Bot {
     }
 
     fn report(&self) -> BotReport {
-        let stats = self.peer.stats();
+        let (stats, diagnostics) = (self.peer.stats(), self.peer.diagnostics());
         let (tick, hash) = self
             .peer
             .confirmed()
@@ -269,6 +310,10 @@ impl Bot {
             omissions: stats.omissions,
             rollbacks: stats.rollbacks,
             resimulated: stats.resimulated,
+            resyncs: stats.resyncs,
+            verdict: diagnostics.verdict(),
+            diagnostics,
+            readings: diagnostics.readings(),
             rtt_us: self.stats.rtt_us,
             bytes_received: self.stats.bytes_received,
             bytes_sent: self.stats.bytes_sent,

@@ -98,6 +98,10 @@ struct BotArgs {
 
     #[command(flatten)]
     client: ClientArgs,
+
+    /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
+    #[arg(long, value_name = "TICK")]
+    flip_bit: Option<u32>,
 }
 
 /// What every command that calls a server takes.
@@ -232,7 +236,7 @@ impl CommandError {
 }
 
 /// Runs a command, for these games.
-pub fn run(command: Command, _games: &Games) -> Result<ExitCode, CommandError> {
+pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     start_log();
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -241,7 +245,7 @@ pub fn run(command: Command, _games: &Games) -> Result<ExitCode, CommandError> {
         Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
             runtime.block_on(serve_pings(&args))?;
         }
-        Some(What::Relay(args)) => runtime.block_on(serve_relay(&args))?,
+        Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
         Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play(&args)),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
@@ -279,7 +283,8 @@ async fn play(args: &BotArgs) -> Result<ExitCode, CommandError> {
     let (session, netem) = (args.session.clone(), args.client.netem());
     let players = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
     let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
-    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup };
+    let flip = args.flip_bit.map(sametick_sim::Tick);
+    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup, flip };
     let report = play_pong(&args.connect, &args.client.key()?, plan).await?;
     args.client.print(&report)?;
     Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -289,9 +294,14 @@ async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
     serve(args, "answers pings", "ping ", &mut PingServer::default(), PingServer::stop).await
 }
 
-async fn serve_relay(args: &RelayArgs) -> Result<(), CommandError> {
-    let mut app = RelayApp::new(RelayConfig { ticks_per_packet: args.ticks_per_packet });
-    serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await
+async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
+    let config = RelayConfig { ticks_per_packet: args.ticks_per_packet };
+    let mut app = RelayApp::new(config, &args.listen.data, games.clone());
+    serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await?;
+    if !app.close() {
+        tracing::error!("the end of a log could not be written");
+    }
+    Ok(())
 }
 
 /// Runs an application on everything it should listen on until somebody ends it. `try_it` is the command that reaches it.

@@ -11,9 +11,12 @@
 
 pub mod bot;
 pub mod cli;
+mod desync;
 pub mod games;
+mod judge;
 pub mod listen;
 pub mod ping;
+mod recorder;
 pub mod relay;
 pub mod report;
 pub mod secret;

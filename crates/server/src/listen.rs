@@ -20,25 +20,25 @@ use crate::secret::{Secret, SecretError};
 /// What to listen on, and who may come in.
 #[derive(Clone, Debug, Args)]
 pub struct ListenArgs {
-    /// The address to listen on; 0.0.0.0 or :: for all
-    #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
-    pub listen: IpAddr,
+    /// The address to listen on, 0.0.0.0 or [::] for all, and the first of four ports
+    #[arg(long, value_name = "IP[:PORT]", default_value = "127.0.0.1:7777")]
+    pub listen: ListenOn,
 
-    /// The port for raw UDP (0: any free one, "off": none)
-    #[arg(long, value_name = "PORT", default_value = "7777")]
-    pub udp: Port,
+    /// The port for raw UDP (0: any free one, "off": none) [default: the first]
+    #[arg(long, value_name = "PORT")]
+    pub udp: Option<Port>,
 
-    /// The port for native QUIC
-    #[arg(long, value_name = "PORT", default_value = "7778")]
-    pub quic: Port,
+    /// The port for native QUIC [default: the one after]
+    #[arg(long, value_name = "PORT")]
+    pub quic: Option<Port>,
 
-    /// The port for WebSocket
-    #[arg(long, value_name = "PORT", default_value = "7779")]
-    pub ws: Port,
+    /// The port for WebSocket [default: the one after]
+    #[arg(long, value_name = "PORT")]
+    pub ws: Option<Port>,
 
-    /// The port for WebTransport
-    #[arg(long, value_name = "PORT", default_value = "7780")]
-    pub wt: Port,
+    /// The port for WebTransport [default: the one after]
+    #[arg(long, value_name = "PORT")]
+    pub wt: Option<Port>,
 
     /// A PEM file with the certificate chain for QUIC, WebSocket (then wss://) and WebTransport
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -59,6 +59,42 @@ pub struct ListenArgs {
     /// Where used proofs and self-signed certificates are kept
     #[arg(long, value_name = "DIR", default_value = "sametick-data")]
     pub data: PathBuf,
+}
+
+/// The first of the ports if none is given.
+const DEFAULT_PORT: u16 = 7777;
+
+/// An address, and the first of four ports: for UDP, QUIC, WebSocket and WebTransport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenOn {
+    /// Which address.
+    pub ip: IpAddr,
+    /// The first port; 0 is any that are free.
+    pub first_port: u16,
+}
+
+impl ListenOn {
+    /// The port of the transport in this place; 0 stays 0.
+    fn port(self, place: u16) -> Port {
+        Port::On(if self.first_port == 0 { 0 } else { self.first_port + place })
+    }
+}
+
+impl std::str::FromStr for ListenOn {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<ListenOn, Self::Err> {
+        let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        let (ip, first_port) = match (bare.parse::<IpAddr>(), text.parse::<SocketAddr>()) {
+            (Ok(ip), _) => (ip, DEFAULT_PORT),
+            (_, Ok(addr)) => (addr.ip(), addr.port()),
+            _ => return Err("an address such as 0.0.0.0, or with a port such as 0.0.0.0:7777"),
+        };
+        match first_port.checked_add(3) {
+            Some(_) => Ok(ListenOn { ip, first_port }),
+            None => Err("four ports are needed, so the first is 65532 at most"),
+        }
+    }
 }
 
 /// A port, or none.
@@ -193,7 +229,7 @@ impl ListenArgs {
         let mut hub = Hub::new(clock, Some(keeper.clone()));
         let mut locators = Vec::new();
         for (scheme, port) in self.ports() {
-            let addr = SocketAddr::new(self.listen, port);
+            let addr = SocketAddr::new(self.listen.ip, port);
             let bind = |error| ListenError::Bind { scheme: flag(scheme), addr, error };
             let endpoint =
                 self.endpoint(scheme, addr, &keeper, certificates.of(scheme)).await.map_err(bind)?;
@@ -210,10 +246,13 @@ impl ListenArgs {
 
     fn ports(&self) -> impl Iterator<Item = (Scheme, u16)> {
         let ws = if self.tls_cert.is_some() { Scheme::Wss } else { Scheme::Ws };
-        let all = [(Scheme::Udp, self.udp), (Scheme::Quic, self.quic), (ws, self.ws), (Scheme::Wt, self.wt)];
-        all.into_iter().filter_map(|(scheme, port)| match port {
-            Port::On(port) => Some((scheme, port)),
-            Port::Off => None,
+        let schemes =
+            [(Scheme::Udp, self.udp), (Scheme::Quic, self.quic), (ws, self.ws), (Scheme::Wt, self.wt)];
+        (0..).zip(schemes).filter_map(|(place, (scheme, given))| {
+            match given.unwrap_or_else(|| self.listen.port(place)) {
+                Port::On(port) => Some((scheme, port)),
+                Port::Off => None,
+            }
         })
     }
 
@@ -221,7 +260,7 @@ impl ListenArgs {
         if let (Some(chain), Some(key)) = (&self.tls_cert, &self.tls_key) {
             return Ok(Certificates::Configured(Certificate::load(chain, key)?));
         }
-        let names = ["localhost".to_owned(), self.listen.to_string()];
+        let names = ["localhost".to_owned(), self.listen.ip.to_string()];
         let keep = |purpose| Certificate::kept_in(&self.data, purpose, &names);
         Ok(Certificates::Kept { native: keep(Purpose::Native)?, browsers: keep(Purpose::Browsers)? })
     }
@@ -249,5 +288,23 @@ fn flag(scheme: Scheme) -> &'static str {
     match scheme {
         Scheme::Wss => "ws",
         other => other.name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_have_a_port() {
+        let on = |text: &str| text.parse().map(|on: ListenOn| (on.ip.to_string(), on.first_port));
+        assert_eq!(on("0.0.0.0"), Ok(("0.0.0.0".into(), 7777)));
+        assert_eq!(on("0.0.0.0:9000"), Ok(("0.0.0.0".into(), 9000)));
+        assert_eq!(on("::"), Ok(("::".into(), 7777)));
+        assert_eq!(on("[::]"), Ok(("::".into(), 7777)));
+        assert_eq!(on("[::1]:0"), Ok(("::1".into(), 0)));
+        for bad in ["", "here", "1.2.3.4:", "1.2.3.4:70000", "1.2.3.4:65533"] {
+            assert!(on(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -1,19 +1,26 @@
-//! The relay on a hub: links in, links out, and nothing of its own to decide.
+//! The relay on a hub: links in, links out, what it says into logs, and nothing of its own to decide.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::Member;
+use sametick_lockstep::session::{Member, Participant};
 use sametick_sim::SchemaHash;
 use sametick_sim::record::Leaving;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
 use sametick_wire::{Closed, Time};
 
+use crate::games::Games;
+use crate::judge::Judge;
+use crate::recorder::Recorder;
+
 /// A relay for any game, as an application of a hub.
 pub struct RelayApp {
     relay: Relay,
+    recorder: Recorder,
+    judge: Judge,
     members: HashMap<Key, Member>,
     keys: HashMap<Member, Key>,
     /// What a link that is about to open asked for.
@@ -25,10 +32,13 @@ pub struct RelayApp {
 }
 
 impl RelayApp {
-    /// A relay without sessions.
-    pub fn new(config: RelayConfig) -> RelayApp {
+    /// A relay without sessions that keeps what happens below this folder. It relays any game; those it is given it can also
+    /// replay, to decide a dispute.
+    pub fn new(config: RelayConfig, data: &Path, games: Games) -> RelayApp {
         RelayApp {
             relay: Relay::new(config),
+            recorder: Recorder::new(data, games.clone()),
+            judge: Judge::new(games),
             members: HashMap::new(),
             keys: HashMap::new(),
             opening: HashMap::new(),
@@ -39,14 +49,27 @@ impl RelayApp {
         }
     }
 
+    /// The machine itself, to look at.
+    pub fn relay(&self) -> &Relay {
+        &self.relay
+    }
+
     /// Tells everybody and stops when they have been told.
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
         links.keys().into_iter().for_each(|key| links.close(key, 0, "the relay stops"));
     }
 
-    fn drain(&mut self, links: &mut Links) {
-        loop {
+    /// Waits until everything is written. Returns whether it is.
+    pub fn close(self) -> bool {
+        self.recorder.close()
+    }
+
+    fn drain(&mut self, now: Time, links: &mut Links) {
+        while let Some((id, tick, state)) = self.judge.poll() {
+            self.relay.handle(now, Input::Verdict(id, tick, state));
+        }
+        self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {
                 Output::Send(member, channel) => {
                     let Some(key) = self.keys.get(&member) else { continue };
@@ -56,20 +79,58 @@ impl RelayApp {
                 }
                 Output::Close(member, why) => {
                     if let Some(key) = self.keys.get(&member) {
+                        tracing::warn!(why, "a player was closed");
                         links.close(*key, 1, why);
                     }
                 }
-                Output::WakeAt(at) => {
-                    self.wake_at = Some(at);
-                    return;
-                }
-                Output::Wait => {
-                    self.wake_at = None;
-                    return;
-                }
-                _ => {}
+                Output::WakeAt(at) => break Some(at),
+                Output::Wait => break None,
+                other => self.write_down(other),
             }
+        };
+    }
+
+    /// What the relay says for others to read later.
+    fn write_down(&mut self, output: Output) {
+        let RelayApp { relay, recorder, judge, .. } = self;
+        match output {
+            Output::Begun(id) => {
+                if let Some(session) = relay.session(id) {
+                    recorder.begin(id, session.facts());
+                }
+            }
+            Output::Record(id, record) => recorder.record(id, &record),
+            Output::Closed(id, tick) => {
+                if let Some(rows) = relay.session(id).and_then(|session| session.rows(tick)) {
+                    recorder.close_tick(id, tick, rows);
+                }
+            }
+            Output::Ended(id) => recorder.end(id),
+            Output::Judge(id, tick) => {
+                if let Some(session) = relay.session(id) {
+                    judge.begin(id, session, tick);
+                }
+            }
+            Output::Desync(id, report) => {
+                if let Some(session) = relay.session(id) {
+                    recorder.keep_report(id, session.facts(), *report);
+                }
+            }
+            _ => {}
         }
+    }
+
+    fn say_goodbye(&self, member: Member, why: &Ended) {
+        let participants = self.relay.sessions().flat_map(|(_, session)| session.participants());
+        let Some(Participant { name, seat, arrivals, diagnostics, .. }) =
+            { participants }.find(|participant| participant.member == member)
+        else {
+            tracing::info!(%why, "somebody who had not joined has gone");
+            return;
+        };
+        let (seat, omissions) = (seat.map(|seat| seat.0), arrivals.map_or(0, |arrivals| arrivals.omissions));
+        let connection = diagnostics.map_or("", |diagnostics| diagnostics.verdict());
+        tracing::info!(name, seat, omissions, connection, %why, "a player has gone");
     }
 }
 
@@ -105,12 +166,12 @@ impl App for RelayApp {
             Event::Ended(key, why, _) => {
                 let Some(member) = self.members.remove(&key) else { return };
                 self.keys.remove(&member);
+                self.say_goodbye(member, why);
                 self.relay.handle(now, Input::Closed(member, leaving(why)));
-                tracing::info!(%why, "a player has gone");
             }
             Event::Timeout => self.relay.handle(now, Input::Timeout),
         }
-        self.drain(links);
+        self.drain(now, links);
     }
 
     fn wake_at(&self) -> Option<Time> {

@@ -89,12 +89,18 @@ type Open = Box<dyn FnMut() -> io::Result<Box<dyn Driven>> + Send>;
 enum Command {
     Begin { id: u64, open: Open, events: Sender<LogEvent>, progress: Arc<Progress> },
     Frame { id: u64, frame: Vec<u8>, info: FrameInfo },
+    After { id: u64, job: Job },
     End { id: u64 },
 }
 
+type Job = Box<dyn FnOnce() + Send>;
+
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Command::Begin { id, .. } | Command::Frame { id, .. } | Command::End { id }) = self;
+        let (Command::Begin { id, .. }
+        | Command::Frame { id, .. }
+        | Command::After { id, .. }
+        | Command::End { id }) = self;
         write!(f, "Command of log {id}")
     }
 }
@@ -193,6 +199,13 @@ impl FileLog {
         if self.refused { Err(Refused) } else { Ok(()) }
     }
 
+    /// Has the thread do something once what was handed over is written, or its disk has failed: other work with files that
+    /// nobody should wait for, such as a copy of the log.
+    pub fn after(&self, job: impl FnOnce() + Send + 'static) {
+        // A thread that has panicked has said so.
+        let _ = self.commands.send(Command::After { id: self.id, job: Box::new(job) });
+    }
+
     /// The last tick that would survive a crash, of those written here.
     pub fn durable_tick(&self) -> Option<Tick> {
         let ticks = self.progress.durable_ticks.load(Ordering::Acquire);
@@ -255,6 +268,7 @@ struct Writing {
     /// Frames that came before the file was open.
     early: Vec<(Vec<u8>, FrameInfo)>,
     waiting: usize,
+    jobs: Vec<Job>,
     ended: bool,
     events: Sender<LogEvent>,
     progress: Arc<Progress>,
@@ -272,6 +286,7 @@ impl Desk {
             let now = Instant::now();
             for log in &mut self.logs {
                 log.drive(now, self.options.retry, closing);
+                log.do_jobs();
             }
             let gives_up = |log: &Writing| closing && log.tries > 1;
             self.lost |= self.logs.iter().any(|log| log.waiting > 0 && gives_up(log));
@@ -306,6 +321,7 @@ impl Desk {
                 opened: None,
                 early: Vec::new(),
                 waiting: 0,
+                jobs: Vec::new(),
                 ended: false,
                 events,
                 progress,
@@ -319,6 +335,11 @@ impl Desk {
                         Some(opened) => opened.push(frame, info),
                         None => log.early.push((frame, info)),
                     }
+                }
+            }
+            Command::After { id, job } => {
+                if let Some(log) = self.logs.iter_mut().find(|log| log.id == id) {
+                    log.jobs.push(job);
                 }
             }
             Command::End { id } => {
@@ -346,6 +367,12 @@ impl Writing {
                 }
                 self.tries += 1;
             }
+        }
+    }
+
+    fn do_jobs(&mut self) {
+        if self.waiting == 0 || self.retry_at.is_some() {
+            self.jobs.drain(..).for_each(|job| job());
         }
     }
 

@@ -1,0 +1,156 @@
+//! Writes down what the relay says, while it runs: a log for every session, and a folder for every desync. All work with
+//! files is done by one other thread.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sametick_lockstep::inquiry::Report;
+use sametick_lockstep::rows::{Opaque, row_as_bytes};
+use sametick_lockstep::session::{Facts, SessionId};
+use sametick_sim::record::{Record, TickInputs};
+use sametick_sim::{Inputs, Tick};
+use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeOptions};
+
+use crate::desync;
+use crate::games::Games;
+
+/// What is in the folder of a session.
+const LOG: &str = "log";
+
+struct Recording {
+    log: FileLog,
+    encoder: LogEncoder,
+    folder: PathBuf,
+    /// Why nothing more is written, if so.
+    stopped: bool,
+}
+
+/// The logs of a relay.
+pub struct Recorder {
+    scribe: Scribe,
+    data: PathBuf,
+    games: Games,
+    recordings: HashMap<SessionId, Recording>,
+    inputs: TickInputs,
+}
+
+/// Where the session of this name that begins now is kept.
+fn folder_of(data: &Path, facts: &Facts, unix_ms: u64) -> PathBuf {
+    let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    let name: String = facts.name.chars().map(allowed).collect();
+    data.join("sessions").join(facts.build.to_string()).join(format!("{name}-{unix_ms}"))
+}
+
+fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
+    Header {
+        game: facts.game.clone(),
+        build: facts.build,
+        commit: facts.commit.clone(),
+        schema: facts.schema,
+        setup: facts.setup.clone(),
+        seed: facts.seed,
+        rate: facts.rate,
+        session: facts.name.clone(),
+        started_unix_ms,
+        first_tick: Tick(1),
+    }
+}
+
+impl Recorder {
+    /// Keeps everything below this folder. Games that are known explain desyncs.
+    pub fn new(data: &Path, games: Games) -> Recorder {
+        Recorder {
+            scribe: Scribe::start(ScribeOptions::default()),
+            data: data.to_owned(),
+            games,
+            recordings: HashMap::new(),
+            inputs: TickInputs::new(),
+        }
+    }
+
+    /// A session has begun.
+    pub fn begin(&mut self, id: SessionId, facts: &Facts) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Two sessions of one name never begin in the same millisecond: the first has to be given up before.
+        let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let folder = folder_of(&self.data, facts, unix_ms);
+        match self.scribe.create(folder.join(LOG), &header_of(facts, unix_ms)) {
+            Ok((log, encoder)) => {
+                tracing::info!(session = facts.name, log = %folder.join(LOG).display(), "a session has begun");
+                self.recordings.insert(id, Recording { log, encoder, folder, stopped: false });
+            }
+            Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
+        }
+    }
+
+    /// Something to be written down.
+    pub fn record(&mut self, id: SessionId, record: &Record) {
+        if let Some(recording) = self.recordings.get_mut(&id) {
+            let pushed = recording.encoder.push(record).map_err(|error| error.to_string());
+            recording.hand_over(pushed);
+        }
+    }
+
+    /// A tick was closed.
+    pub fn close_tick(&mut self, id: SessionId, tick: Tick, rows: &Inputs<Opaque>) {
+        let Some(recording) = self.recordings.get_mut(&id) else { return };
+        self.inputs.set(tick, rows.iter().map(row_as_bytes));
+        let pushed = recording.encoder.push_inputs(&self.inputs).map_err(|error| error.to_string());
+        recording.hand_over(pushed);
+    }
+
+    /// A session is over.
+    pub fn end(&mut self, id: SessionId) {
+        self.record(id, &Record::End);
+        if let Some(mut recording) = self.recordings.remove(&id) {
+            recording.encoder.flush();
+            recording.hand_over(Ok(()));
+            tracing::info!(folder = %recording.folder.display(), "a session is over");
+        }
+    }
+
+    /// All that is known about a desync: keeps it in a folder of its own.
+    pub fn keep_report(&mut self, id: SessionId, facts: &Facts, report: Report) {
+        let Some(recording) = self.recordings.get_mut(&id) else { return };
+        recording.encoder.flush();
+        recording.hand_over(Ok(()));
+        let folder = recording.folder.join(desync::folder_name(&report));
+        let (log, facts, games) = (recording.folder.join(LOG), facts.clone(), self.games.clone());
+        recording.log.after(move || match desync::write(&folder, &log, &facts, &report, &games) {
+            Ok(summary) => tracing::warn!(report = %folder.display(), "{summary}"),
+            Err(error) => {
+                tracing::error!(report = %folder.display(), %error, "a desync report was not written");
+            }
+        });
+    }
+
+    /// Ends all sessions and waits until they are written. Returns whether they are.
+    pub fn close(mut self) -> bool {
+        let ids: Vec<SessionId> = self.recordings.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.end(id));
+        self.scribe.close()
+    }
+}
+
+impl Recording {
+    fn hand_over(&mut self, pushed: Result<(), String>) {
+        while let Some(event) = self.log.poll_event() {
+            let folder = self.folder.display();
+            match event {
+                LogEvent::Trouble(error) => {
+                    tracing::error!(%folder, %error, "the log cannot be written; the game goes on, and so do tries");
+                }
+                LogEvent::Recovered => tracing::info!(%folder, "the log is written again; nothing is lost"),
+            }
+        }
+        if self.stopped {
+            return;
+        }
+        let taken = self.log.take_from(&mut self.encoder).map_err(|error| error.to_string());
+        if let Err(error) = pushed.and(taken) {
+            self.stopped = true;
+            tracing::error!(folder = %self.folder.display(), error, "the log of this session ends here");
+        }
+    }
+}
