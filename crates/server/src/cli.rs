@@ -15,10 +15,13 @@ use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
 
 use crate::bot::{BotError, BotPlan, play_pong};
+use crate::check::{CheckArgs, CheckError, check};
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
+use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, PingServer, Plan, ping};
 use crate::relay::RelayApp;
+use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
 
 /// A runtime for real-time multiplayer games
@@ -33,7 +36,10 @@ Examples:
   sametick                                    answer pings on this machine
   sametick ping udp://127.0.0.1:7777          measure the way to it
   sametick relay --listen 0.0.0.0             let players meet
-  sametick bot pong --connect udp://127.0.0.1:7777"
+  sametick bot pong --connect udp://127.0.0.1:7777
+  sametick replay match.log --to 3999 --state the state of any tick of a session
+  sametick log verify match.log               is a log sound, and true?
+  sametick check pong                         is a game deterministic?"
 )]
 pub struct Command {
     #[command(subcommand)]
@@ -53,6 +59,13 @@ Examples:
     /// Play with headless players, and see whether they agree
     #[command(subcommand)]
     Bot(BotGame),
+    /// Is a game deterministic?
+    Check(CheckArgs),
+    /// Play a log again: go to any tick, step, print states, compare
+    Replay(ReplayArgs),
+    /// Look into logs: info, cat, verify, diff, export
+    #[command(subcommand)]
+    Log(LogCommand),
 }
 
 #[derive(Debug, Args)]
@@ -136,10 +149,7 @@ impl ClientArgs {
 
     /// Prints a report for people, or for programs.
     fn print<R: serde::Serialize + std::fmt::Display>(&self, report: &R) -> io::Result<()> {
-        match self.json {
-            true => writeln!(io::stdout(), "{}", serde_json::to_string(report).map_err(io::Error::other)?),
-            false => writeln!(io::stdout(), "{report}"),
-        }
+        crate::report::print(report, self.json)
     }
 }
 
@@ -220,6 +230,15 @@ pub enum CommandError {
     /// There is no passphrase.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// A game cannot be checked.
+    #[error(transparent)]
+    Check(#[from] CheckError),
+    /// A log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A log cannot be played.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
     /// The operating system failed us.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -247,6 +266,9 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         }
         Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
         Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play(&args)),
+        Some(What::Check(args)) => return check(&args, games),
+        Some(What::Replay(args)) => return replay(&args, games),
+        Some(What::Log(command)) => return log(&command, games),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
     Ok(ExitCode::SUCCESS)

@@ -16,6 +16,7 @@
 //!
 //! ```
 //! use sametick::games;
+//! use sametick::games::Layout;
 //! use sametick_pong::{Pong, Setup};
 //! use sametick_sim::record::TickInputs;
 //! use sametick_sim::{Game, Row, Seat, Tick, to_canonical};
@@ -27,7 +28,7 @@
 //! inputs.set(Tick(1), [Row { seat: Seat(0), joined: true, left: false, input: Some(&[4][..]) }]);
 //! run.step(&inputs);
 //! assert_eq!(run.tick(), Tick(1));
-//! assert!(run.to_json()?.contains("\"paddles\""));
+//! assert!(run.to_json(Layout::Line)?.contains("\"paddles\""));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -118,8 +119,17 @@ pub trait Run {
     /// The hashes of the parts `depth` steps below `path`; below the whole state if that is empty.
     fn parts(&self, path: &str, depth: usize) -> Vec<Part>;
 
-    /// The state as JSON for people, with the names of its fields. Numbers of any width are written in full.
-    fn to_json(&self) -> Result<String, ShowError>;
+    /// The state as JSON, with the names of its fields. Numbers of any width are written in full.
+    fn to_json(&self, layout: Layout) -> Result<String, ShowError>;
+}
+
+/// How JSON is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// On one line, for programs.
+    Line,
+    /// Over many lines, for people.
+    Page,
 }
 
 /// A value that has no form in JSON: a map in it has keys that are no text or number.

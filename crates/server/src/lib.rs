@@ -1,7 +1,7 @@
 //! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
 //!
 //! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which [`bot`]s play.
-//! The binary is one line around [`main`], which takes the [`games`] it knows: a game author's own binary has the same
+//! The binary is one line around [`main`], which takes the [`mod@games`] it knows: a game author's own binary has the same
 //! commands for their game.
 #![allow(
     clippy::disallowed_methods,
@@ -10,14 +10,18 @@
 )]
 
 pub mod bot;
+pub mod check;
 pub mod cli;
 mod desync;
 pub mod games;
 mod judge;
 pub mod listen;
+pub mod logs;
 pub mod ping;
+pub mod progress;
 mod recorder;
 pub mod relay;
+pub mod replay;
 pub mod report;
 pub mod secret;
 

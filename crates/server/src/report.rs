@@ -1,9 +1,48 @@
 //! Percentiles and figures in the form that people and programs read them.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::time::Duration;
 
+use sametick_sim::diff::Difference;
 use serde::Serialize;
+
+/// Prints a report for people, or as one line for programs.
+pub fn print<R: Serialize + fmt::Display>(report: &R, json: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if json { print_json(&mut out, report) } else { writeln!(out, "{report}") }
+}
+
+/// Prints one line for programs.
+pub fn print_json<R: Serialize + ?Sized>(out: &mut impl Write, report: &R) -> io::Result<()> {
+    writeln!(out, "{}", serde_json::to_string(report).map_err(io::Error::other)?)
+}
+
+/// A field in which two states differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// Where it lies.
+    pub path: String,
+    /// In the first state; nothing if it has no such place.
+    pub first: Option<String>,
+    /// In the second.
+    pub second: Option<String>,
+}
+
+impl From<&Difference> for Field {
+    fn from(difference: &Difference) -> Field {
+        let Difference { path, ours, theirs } = difference.clone();
+        Field { path, first: ours, second: theirs }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = if self.path.is_empty() { "state" } else { &self.path };
+        let [first, second] = [&self.first, &self.second].map(|side| side.as_deref().unwrap_or("nothing"));
+        write!(f, "{path}: {first} and {second}")
+    }
+}
 
 /// Percentiles of measured times, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

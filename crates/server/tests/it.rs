@@ -4,11 +4,19 @@
 
 #[path = "it/bot.rs"]
 mod bot;
+#[path = "it/check.rs"]
+mod check;
 #[path = "it/games.rs"]
 mod games;
+#[path = "it/log.rs"]
+mod log;
 #[path = "it/ping.rs"]
 mod ping;
 #[path = "it/process.rs"]
 mod process;
+#[path = "it/recorded.rs"]
+mod recorded;
+#[path = "it/replay.rs"]
+mod replay;
 #[path = "it/trial.rs"]
 mod trial;

@@ -10,7 +10,7 @@ use sametick_sim::{
 };
 
 use super::rehearsal::{self, Rehearsal};
-use super::{AnyGame, Run, ShowError};
+use super::{AnyGame, Layout, Run, ShowError};
 
 /// A game of a known type.
 pub struct Known<G: Game> {
@@ -140,10 +140,11 @@ impl<G: Game> Run for Running<G> {
         hash::parts_under(&self.state, path, depth)
     }
 
-    fn to_json(&self) -> Result<String, ShowError> {
+    fn to_json(&self, layout: Layout) -> Result<String, ShowError> {
         // Written, not built as a tree of values, which would have no place for 128 bits.
-        let mut text = Vec::new();
-        self.state.serialize(&mut serde_json::Serializer::pretty(&mut text))?;
-        Ok(String::from_utf8(text).expect("JSON is UTF-8"))
+        Ok(match layout {
+            Layout::Line => serde_json::to_string(&self.state)?,
+            Layout::Page => serde_json::to_string_pretty(&self.state)?,
+        })
     }
 }

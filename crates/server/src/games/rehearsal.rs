@@ -1,9 +1,16 @@
 //! Sessions as players could have played them: who comes, goes, is late, plays well or presses anything at all.
 
-use sametick_sim::record::{TickInputs, decode_inputs};
-use sametick_sim::{Game, Inputs, Rng, Row, Seat, Tick, to_canonical};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use sametick_sim::record::{Leaving, Record, TickInputs, decode_inputs};
+use sametick_sim::{Game, Inputs, Rng, Row, Seat, Tick, to_canonical};
+use sametick_store::log::Header;
+
+use super::AnyGame;
 use super::invent::{self, Width};
+
+/// How often the players of a rehearsal compare their states, as those of a relay do.
+const CHECK_TICKS: u32 = 30;
 
 /// How many seats there are, at most: one more than most games have, for someone who only watches.
 const SEATS: u64 = 5;
@@ -13,8 +20,57 @@ const SEATS: u64 = 5;
 pub struct Rehearsal {
     /// The canonical bytes of the setup.
     pub setup: Vec<u8>,
-    /// What happened in every tick, from tick 1 on.
+    /// What happened in every tick, from tick 1 on. If there are fewer than were asked for, the game panics in the last.
     pub ticks: Vec<TickInputs>,
+}
+
+impl Rehearsal {
+    /// The header of its log.
+    pub fn header(&self, game: &dyn AnyGame, session: &str) -> Header {
+        Header {
+            build: game.build(),
+            schema: game.schema(),
+            setup: self.setup.clone(),
+            rate: game.rate(),
+            ..Header::new(game.name(), session)
+        }
+    }
+
+    /// The records of its log, with the hashes that the game comes to. The tick in which it panics is the last.
+    pub fn records(&self, game: &dyn AnyGame) -> Vec<Record> {
+        let mut run = game.begin(&self.setup).expect("a rehearsal is made of what the game can read");
+        let mut records = Vec::new();
+        for inputs in &self.ticks {
+            add_comings_and_goings(inputs, &mut records);
+            records.push(Record::Inputs(inputs.clone()));
+            if catch_unwind(AssertUnwindSafe(|| run.step(inputs))).is_err() {
+                break;
+            }
+            if inputs.tick().0.is_multiple_of(CHECK_TICKS) {
+                records.push(Record::Check { tick: inputs.tick(), hash: run.hash() });
+            }
+        }
+        records.push(Record::End);
+        records
+    }
+}
+
+fn add_comings_and_goings(inputs: &TickInputs, records: &mut Vec<Record>) {
+    let tick = inputs.tick();
+    for row in inputs.iter() {
+        let seat = row.seat;
+        if row.joined {
+            records.push(Record::Joined {
+                tick,
+                seat,
+                name: format!("player {seat}"),
+                commit: String::new(),
+            });
+        }
+        if row.left {
+            records.push(Record::Left { tick, seat, why: Leaving::Left });
+        }
+    }
 }
 
 /// Someone on a seat.
@@ -49,8 +105,11 @@ pub fn rehearse<G: Game>(
             act(&state, seat, autopilot, &mut players, &mut rng, &mut now);
         }
         decode_inputs(now.iter(), &mut inputs);
-        state.step(&inputs);
+        let survived = catch_unwind(AssertUnwindSafe(|| state.step(&inputs))).is_ok();
         rehearsal.ticks.push(now);
+        if !survived {
+            break;
+        }
     }
     Some(rehearsal)
 }

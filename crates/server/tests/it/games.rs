@@ -1,7 +1,7 @@
 //! The registry of games: whatever their types, they begin, step, save, load and print.
 
 use proptest::prelude::*;
-use sametick::games::{AnyGame, Games};
+use sametick::games::{AnyGame, Games, Layout};
 use sametick_pong::Pong;
 use sametick_sim::{BuildId, Game, StateHash, Tick};
 
@@ -19,7 +19,7 @@ fn a_game_is_found_by_name_and_build() {
     let other = games.find("pong", BuildId::from_bytes([1; 16])).unwrap_err().to_string();
     assert!(other.contains(&Pong::BUILD.to_string()) && other.contains("0101"), "{other}");
     let none = games.find("chess", Pong::BUILD).unwrap_err().to_string();
-    assert!(none.contains("it has slow, faulty, leaky, fragile, pong"), "{none}");
+    assert!(none.contains("it has slow, faulty, leaky, threaded, fragile, pong"), "{none}");
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn numbers_of_any_width_are_printed_in_full() {
     trial::take_steps();
     rehearsal.ticks.iter().for_each(|tick| run.step(tick));
     assert_eq!(trial::take_steps(), 200);
-    let json = run.to_json().unwrap();
+    let json = run.to_json(Layout::Page).unwrap();
     assert!(json.contains(&(i128::MAX - 200).to_string()), "{json}");
 }
 

@@ -1,6 +1,7 @@
 //! Games on trial: small ones that are right, wrong or slow on purpose.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use sametick::games::{AnyGame, Games, Known};
 use sametick_sim::{BuildId, Game, Inputs, Schema, TickRate};
@@ -9,9 +10,10 @@ use serde::{Deserialize, Serialize};
 thread_local! {
     /// How many steps of [`Slow`] this thread has made.
     static STEPS: Cell<u64> = const { Cell::new(0) };
-    /// Something outside the state.
-    static OUTSIDE: Cell<u32> = const { Cell::new(0) };
 }
+
+/// Something outside the state.
+static OUTSIDE: AtomicU32 = AtomicU32::new(0);
 
 /// How many steps of [`Slow`] this thread has made since it was last asked.
 pub fn take_steps() -> u64 {
@@ -48,7 +50,7 @@ impl Game for Slow {
     }
 }
 
-/// The same game, built from other sources.
+/// A game that hides a part of its state from those who save it.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Faulty {
     pub sum: u64,
@@ -73,7 +75,7 @@ impl Game for Faulty {
     }
 }
 
-/// A game that looks outside its state, at something that each thread has its own of.
+/// A game that looks outside its state, at something that all its instances share.
 #[derive(Clone, Debug, Serialize, Deserialize, Schema)]
 pub struct Leaky {
     pub seen: u32,
@@ -91,8 +93,33 @@ impl Game for Leaky {
     }
 
     fn step(&mut self, _: &Inputs<u8>) {
-        OUTSIDE.with(|outside| outside.set(outside.get() + 1));
-        self.seen = self.seen.max(OUTSIDE.get() / 100);
+        self.seen = OUTSIDE.fetch_add(1, Ordering::Relaxed) / 100;
+    }
+}
+
+/// A game that is right on every thread, and different on each.
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Threaded {
+    pub ticks: u32,
+    pub here: u64,
+}
+
+impl Game for Threaded {
+    const NAME: &'static str = "threaded";
+    const RATE: TickRate = TickRate::hz(60);
+    const BUILD: BuildId = BuildId::from_bytes([11; 16]);
+    type Setup = u8;
+    type Input = u8;
+
+    fn new(_: &u8) -> Threaded {
+        Threaded { ticks: 0, here: 0 }
+    }
+
+    fn step(&mut self, _: &Inputs<u8>) {
+        self.ticks += 1;
+        if self.ticks == 40 {
+            self.here = STEPS.with(|steps| std::ptr::from_ref(steps) as u64);
+        }
     }
 }
 
@@ -118,7 +145,7 @@ impl Game for Fragile {
 
 /// All of them, and pong.
 pub fn games() -> Games {
-    sametick::games![Slow, Faulty, Leaky, Fragile, sametick_pong::Pong => sametick_pong::autopilot]
+    sametick::games![Slow, Faulty, Leaky, Threaded, Fragile, sametick_pong::Pong => sametick_pong::autopilot]
 }
 
 /// One of them.

@@ -1,0 +1,200 @@
+//! `sametick log`: what is in a log, whether it is sound, and how two of them differ.
+
+mod compare;
+mod file;
+mod info;
+mod lines;
+mod verify;
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use sametick_sim::Tick;
+use sametick_store::log::export::{self, ExportError, header_to_json, record_to_json};
+
+use crate::cli::CommandError;
+use crate::games::Games;
+
+pub use file::{LogError, LogFile};
+pub use info::{LogInfo, PlayerInfo, info_of};
+pub(crate) use lines::{of_row, rows};
+pub use verify::{Verdict, verify};
+
+/// What `sametick log` can do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LogCommand {
+    /// What a log is of: game, build, players, length, size
+    #[command(after_help = "Examples:
+  sametick log info match.log
+  sametick log info match.log --json | jq .players")]
+    Info(OneLog),
+    /// Print what happened, a line for each record
+    #[command(after_help = "Examples:
+  sametick log cat match.log | less
+  sametick log cat match.log --from 3990 --to 4010
+  sametick log cat match.log --json | jq 'select(.kind == \"check\")'")]
+    Cat(CatArgs),
+    /// Read all of it, play it again if its build is here, and compare every check
+    #[command(after_help = "Examples:
+  sametick log verify match.log && echo sound
+
+Ends with an error if the log is damaged or torn, or if a check does not match.")]
+    Verify(OneLog),
+    /// Compare two logs, or two streams of events (.jsonl)
+    #[command(after_help = "Examples:
+  sametick log diff ada.log bob.log
+  sametick log diff expected.jsonl match.log --json
+
+Reports missing, reordered and different events, and headers that differ (schema drift).
+Ends with an error if there are any.")]
+    Diff(DiffArgs),
+    /// Write every record as a line of JSON
+    #[command(after_help = "Examples:
+  sametick log export --jsonl match.log -o match.jsonl
+  sametick log export match.log | grep '\"kind\":\"desync\"'")]
+    Export(ExportArgs),
+}
+
+/// A log, and how to print what is said about it.
+#[derive(Clone, Debug, Args)]
+pub struct OneLog {
+    /// The log of a session
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+
+    /// Print a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `sametick log cat` takes.
+#[derive(Clone, Debug, Args)]
+pub struct CatArgs {
+    #[command(flatten)]
+    one: OneLog,
+
+    /// From this tick on
+    #[arg(long, value_name = "TICK", default_value_t = 0)]
+    from: u32,
+
+    /// Up to this tick
+    #[arg(long, value_name = "TICK")]
+    to: Option<u32>,
+}
+
+/// What `sametick log diff` takes.
+#[derive(Clone, Debug, Args)]
+pub struct DiffArgs {
+    /// A log, or a stream of events
+    #[arg(value_name = "A")]
+    left: PathBuf,
+
+    /// Another one
+    #[arg(value_name = "B")]
+    right: PathBuf,
+
+    /// How many differences to print
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+
+    /// Print a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `sametick log export` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// The log of a session
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+
+    /// As lines of JSON, the only form there is
+    #[arg(long, visible_alias = "json")]
+    jsonl: bool,
+
+    /// Into this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Does what was asked for.
+pub fn log(command: &LogCommand, games: &Games) -> Result<ExitCode, CommandError> {
+    match command {
+        LogCommand::Info(args) => {
+            let report = info_of(&mut LogFile::open(&args.log)?, games)?;
+            crate::report::print(&report, args.json)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        LogCommand::Cat(args) => cat(args, games),
+        LogCommand::Verify(args) => {
+            let verdict = verify(&args.log, games)?;
+            crate::report::print(&verdict, args.json)?;
+            Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        LogCommand::Diff(args) => {
+            let report = compare::compare(&args.left, &args.right, args.limit)?;
+            crate::report::print(&report, args.json)?;
+            Ok(if report.count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        LogCommand::Export(args) => export(args),
+    }
+}
+
+fn cat(args: &CatArgs, games: &Games) -> Result<ExitCode, CommandError> {
+    let mut log = LogFile::open(&args.one.log)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let header = log.header().clone();
+    let game = games.find(&header.game, header.build).ok();
+    if args.one.json {
+        writeln!(out, "{}", header_to_json(&header))?;
+    } else {
+        let (game, build, session) = (&header.game, header.build, &header.session);
+        writeln!(out, "{game} of build {build}, session {session:?}, from tick {}", header.first_tick)?;
+    }
+    let range = Tick(args.from)..=args.to.map_or(Tick(u32::MAX), Tick);
+    let damage = log.damage();
+    let mut records = log.reader().records();
+    while let Some(record) = records.next().map_err(&damage)? {
+        // What belongs to no tick is between two of them: where it was written.
+        if !record.tick().is_none_or(|tick| range.contains(&tick)) {
+            continue;
+        }
+        match args.one.json {
+            true => writeln!(out, "{}", record_to_json(record))?,
+            false => writeln!(out, "{}", lines::line(record, game))?,
+        }
+    }
+    out.flush()?;
+    let torn = log.tail().torn_bytes;
+    if torn > 0 {
+        eprintln!("sametick: the last {torn} bytes of {} are torn, and were not read", log.path().display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export(args: &ExportArgs) -> Result<ExitCode, CommandError> {
+    let mut log = LogFile::open(&args.log)?;
+    match &args.output {
+        Some(path) => write_lines(&mut log, &mut create(path)?)?,
+        None => write_lines(&mut log, &mut BufWriter::new(io::stdout().lock()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(path: &Path) -> Result<BufWriter<std::fs::File>, CommandError> {
+    let file = std::fs::File::create(path);
+    let error = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    Ok(BufWriter::new(file.map_err(error)?))
+}
+
+fn write_lines(log: &mut LogFile, out: &mut impl Write) -> Result<(), CommandError> {
+    let damage = log.damage();
+    match export::jsonl(log.reader(), out) {
+        Ok(()) => Ok(out.flush()?),
+        Err(ExportError::Write(error)) => Err(error.into()),
+        Err(ExportError::Read(error)) => Err(damage(error).into()),
+    }
+}

@@ -1,0 +1,94 @@
+//! `sametick log verify`: is a log sound, and does it lead where its players were?
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::LogFile;
+use crate::cli::CommandError;
+use crate::games::Games;
+use crate::replay::{Keep, Playback, ReplayError};
+
+/// What became of verifying a log.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// Which log.
+    pub log: String,
+    /// Whether everything before a torn tail is as it was written.
+    pub structure: bool,
+    /// How many records there are.
+    pub records: u64,
+    /// How many ticks.
+    pub ticks: u64,
+    /// How many bytes at the end are not whole.
+    pub torn_bytes: u64,
+    /// Whether the session was ended.
+    pub ended: bool,
+    /// Whether it was played again: its build is here.
+    pub replayed: bool,
+    /// How many checks were compared.
+    pub checks_compared: usize,
+    /// The first check that does not match.
+    pub first_bad: Option<String>,
+    /// Why it was not played again, and what to do.
+    pub not_replayed_because: Option<String>,
+}
+
+/// Reads all of a log, and plays it again if its game is among these.
+pub fn verify(path: &Path, games: &Games) -> Result<Verdict, CommandError> {
+    let mut log = LogFile::open(path)?;
+    let damage = log.damage();
+    let summary = log.reader().verify().map_err(damage)?;
+    let mut verdict = Verdict {
+        log: path.display().to_string(),
+        structure: true,
+        records: summary.records,
+        ticks: summary.ticks,
+        torn_bytes: log.tail().torn_bytes,
+        ended: log.tail().ended,
+        replayed: false,
+        checks_compared: 0,
+        first_bad: None,
+        not_replayed_because: None,
+    };
+    let last = log.last_tick();
+    match Playback::of(log, games, Keep::InMemory) {
+        Ok(mut playback) => {
+            playback.go_to(last)?;
+            verdict.replayed = true;
+            verdict.checks_compared = playback.checks_compared().unwrap_or(0);
+            verdict.first_bad = playback.covered().first_bad.map(|bad| bad.to_string());
+        }
+        Err(ReplayError::Unknown { unknown, commit, .. }) => {
+            let advice = crate::replay::advice(&commit);
+            verdict.not_replayed_because = Some(format!("{unknown}; {advice}"));
+        }
+        Err(error @ ReplayError::Part { .. }) => verdict.not_replayed_because = Some(error.to_string()),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(verdict)
+}
+
+impl Verdict {
+    /// Whether there is nothing to complain about.
+    pub fn is_good(&self) -> bool {
+        self.structure && self.torn_bytes == 0 && self.first_bad.is_none()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Verdict { log, records, ticks, torn_bytes, checks_compared, .. } = self;
+        let end = if self.ended { "" } else { ", without an end" };
+        writeln!(f, "{log}: {records} records of {ticks} ticks are as they were written{end}")?;
+        if *torn_bytes > 0 {
+            writeln!(f, "  TORN: {torn_bytes} bytes after them are not whole, and were not read")?;
+        }
+        match (&self.first_bad, &self.not_replayed_because) {
+            (Some(bad), _) => write!(f, "  A CHECK DOES NOT MATCH: {bad}"),
+            (None, None) => write!(f, "  played again: {checks_compared} checks compared, all match"),
+            (None, Some(why)) => write!(f, "  only the structure was verified: {why}"),
+        }
+    }
+}
