@@ -16,6 +16,7 @@ use sametick_wire::netem::Profile;
 
 use crate::bot::{BotError, BotPlan, play_pong};
 use crate::check::{CheckArgs, CheckError, check};
+use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::logs::{LogCommand, LogError, log};
@@ -66,6 +67,9 @@ Examples:
     /// Look into logs: info, cat, verify, diff, export
     #[command(subcommand)]
     Log(LogCommand),
+    /// What this machine remembers: your name, passphrase and relay
+    #[command(subcommand)]
+    Config(ConfigCommand),
 }
 
 #[derive(Debug, Args)]
@@ -93,9 +97,9 @@ Ends with an error if any two players disagree.")]
 
 #[derive(Debug, Args)]
 struct BotArgs {
-    /// The relay: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://
+    /// The relay: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://. Without it, the last that worked
     #[arg(long, value_name = "URL")]
-    connect: Locator,
+    connect: Option<Locator>,
 
     /// The session to meet in
     #[arg(long, value_name = "NAME", default_value = "bots")]
@@ -132,14 +136,20 @@ struct ClientArgs {
     #[arg(long)]
     json: bool,
 
-    /// A file with the passphrase on its first line. Without it, $SAMETICK_SECRET counts
+    /// A file with the passphrase on its first line. Without it, $SAMETICK_SECRET counts, or `sametick config`
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
 
 impl ClientArgs {
-    fn key(&self) -> Result<AccessKey, SecretError> {
-        Secret::find(self.secret_file.as_deref()).key()
+    fn key(&self) -> Result<AccessKey, CommandError> {
+        match Secret::find(self.secret_file.as_deref()) {
+            Secret::Open => {
+                let config = Config::load()?;
+                Ok(Secret::remembered(config.value(Key::Passphrase)).key()?)
+            }
+            said => Ok(said.key()?),
+        }
     }
 
     fn netem(&self) -> Option<(Profile, u64)> {
@@ -233,6 +243,9 @@ pub enum CommandError {
     /// A game cannot be checked.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// There is nothing to remember, or nowhere.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -269,6 +282,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
         Some(What::Log(command)) => return log(&command, games),
+        Some(What::Config(command)) => return config::config(&command),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
     Ok(ExitCode::SUCCESS)
@@ -307,7 +321,9 @@ async fn play(args: &BotArgs) -> Result<ExitCode, CommandError> {
     let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
     let flip = args.flip_bit.map(sametick_sim::Tick);
     let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup, flip };
-    let report = play_pong(&args.connect, &args.client.key()?, plan).await?;
+    let relay = config::relay_or_last(args.connect.as_ref())?;
+    let report = play_pong(&relay, &args.client.key()?, plan).await?;
+    config::remember_relay(&relay);
     args.client.print(&report)?;
     Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

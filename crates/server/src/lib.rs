@@ -12,6 +12,7 @@
 pub mod bot;
 pub mod check;
 pub mod cli;
+pub mod config;
 mod desync;
 pub mod games;
 mod judge;

@@ -18,6 +18,8 @@ pub enum Secret {
     Variable(String),
     /// From the first line of a file, which can be read again.
     File(PathBuf),
+    /// From what a player's machine remembers.
+    Remembered(String),
 }
 
 /// Why there is no passphrase.
@@ -46,6 +48,11 @@ impl Secret {
         }
     }
 
+    /// What a player's machine remembers, if it does.
+    pub fn remembered(secret: Option<&str>) -> Secret {
+        secret.map_or(Secret::Open, |secret| Secret::Remembered(secret.to_owned()))
+    }
+
     /// Whether a passphrase is asked for.
     pub fn is_open(&self) -> bool {
         *self == Secret::Open
@@ -55,7 +62,7 @@ impl Secret {
     pub fn key(&self) -> Result<AccessKey, SecretError> {
         match self {
             Secret::Open => Ok(AccessKey::open()),
-            Secret::Variable(secret) => Ok(AccessKey::from_passphrase(secret)),
+            Secret::Variable(secret) | Secret::Remembered(secret) => Ok(AccessKey::from_passphrase(secret)),
             Secret::File(path) => {
                 let read = |error| SecretError::Read { path: path.clone(), error };
                 let text = fs::read_to_string(path).map_err(read)?;

@@ -6,6 +6,8 @@
 mod bot;
 #[path = "it/check.rs"]
 mod check;
+#[path = "it/config.rs"]
+mod config;
 #[path = "it/games.rs"]
 mod games;
 #[path = "it/log.rs"]
