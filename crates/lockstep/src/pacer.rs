@@ -16,8 +16,9 @@ pub const MAX_SLACK_US: i64 = 400_000;
 /// An omission makes the wanted slack this much longer at once.
 const LONGER_US: i64 = 10_000;
 
-/// Without omissions that gets shorter by this much with each report: a millisecond in a second.
-const SHORTER_US: i64 = 250;
+/// Without omissions that gets shorter by this much with each report: a millisecond in five seconds. Faster, and a machine
+/// that is busy now and then would lose an input each time.
+const SHORTER_US: i64 = 50;
 
 /// More slack than wanted is left alone up to this: chasing every millisecond would make time wobble.
 const TOLERANCE_US: i64 = 6_000;
@@ -25,8 +26,8 @@ const TOLERANCE_US: i64 = 6_000;
 /// Time runs faster or slower by at most one part in this many.
 const GENTLY: i64 = 12;
 
-/// The least slack of this many reports counts: six seconds at 60 Hz.
-const REPORTS: usize = 24;
+/// The least slack of this many reports counts: twenty seconds at 60 Hz.
+const REPORTS: usize = 80;
 
 /// Slack is given back only after so many reports that showed more than enough.
 const SURE: usize = 6;
