@@ -14,8 +14,9 @@ use sametick_sim::{BuildId, SchemaHash};
 use sametick_wire::Channel;
 use sametick_wire::access::AccessKey;
 use sametick_wire::bits::BitWriter;
+use sametick_wire::block::{Until, put_redundant};
 use sametick_wire::frame::{
-    put_chunk_head, put_close, put_message, put_ordered_head, put_ping, put_pong, put_redundant,
+    put_chunk_head, put_close, put_message, put_ordered_head, put_ping, put_pong, put_prompt,
 };
 use sametick_wire::hello::{Answer, Hello, Identity, Intent, Refusal, Stamp};
 use sametick_wire::packet::{Ack, Head};
@@ -63,7 +64,7 @@ fn put(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// Every kind of frame that a datagram of raw UDP may carry but the close.
 fn frames(out: &mut Vec<u8>) {
     put_message(out, Channel::State, b"state");
-    put_redundant(out, Channel::Input, 0, [&b"a"[..], b"", b"bc"].into_iter());
+    put_prompt(out);
     put_ordered_head(out, Channel::Chat, 0, 4);
     out.extend_from_slice(b"\x02hi\x00");
     put_ordered_head(out, Channel::Chunks, 300, 1);
@@ -72,17 +73,37 @@ fn frames(out: &mut Vec<u8>) {
     put_pong(out, 7);
 }
 
+/// The same and what comes last.
+fn frames_and_block(out: &mut Vec<u8>) {
+    frames(out);
+    put_redundant(out, Until::new(3, 3, true), [&b"a"[..], b"", b"bc"].into_iter());
+}
+
 fn packets() -> Vec<Seed> {
     let ack = |missing| Some(Ack { newest: 0x1234, delay: 200, missing });
     let bare = put(|out| Head { number: 0x0201, ack: None }.put(out));
     let full = put(|out| {
         Head { number: 5, ack: ack(0b101) }.put(out);
-        frames(out);
         put_chunk_head(out, Channel::Control, 2);
         out.extend_from_slice(b"\x01x");
         put_close(out, 3, b"bye");
+        frames_and_block(out);
     });
-    vec![("packet", "bare", bare), ("packet", "all-frames", full)]
+    let block = |count: usize, known: bool| {
+        put(|out| {
+            Head { number: 5, ack: None }.put(out);
+            let message = [9; 20];
+            let messages = (0..count).map(|at| &message[at % 3 * 8..]);
+            put_redundant(out, Until::new(700, count, known), messages);
+        })
+    };
+    let (middle, long) = (block(20, true), block(20, false));
+    vec![
+        ("packet", "bare", bare),
+        ("packet", "all-frames", full),
+        ("packet", "middle-block", middle),
+        ("packet", "long-block", long),
+    ]
 }
 
 fn bits() -> Seed {
@@ -170,7 +191,7 @@ fn step(kind: u8, argument: u8, time: u8, part: &[u8]) -> Vec<u8> {
 
 fn links() -> Vec<Seed> {
     let timeout = |time: u8| vec![7 | time << 5];
-    let packet = put(frames);
+    let packet = put(frames_and_block);
     let on_lane = put(|out| {
         put_chunk_head(out, Channel::Control, 4);
         out.extend_from_slice(b"\x02hi\x00");

@@ -184,8 +184,9 @@ impl Datagrams {
                     inbox.push(channel, bytes);
                 }
             }
-            Frame::Redundant { channel, first, messages } => {
-                self.redundant_in.on_block(first, &messages, |message| inbox.push(channel, message));
+            Frame::Redundant(messages) => {
+                let deliver = |message: &_| inbox.push(Channel::Input, message);
+                self.redundant_in.on_block(number, &messages, deliver)?;
             }
             Frame::Ordered { channel, offset, bytes } if self.streams => {
                 streams.incoming(channel).on_piece(offset, bytes)?;
@@ -344,7 +345,7 @@ impl Datagrams {
             frame::put_prompt(out);
             urgent = true;
         }
-        let redundant_until = if block_len > 0 { self.redundant_out.put(out, Channel::Input) } else { 0 };
+        let redundant_until = if block_len > 0 { self.redundant_out.put(out) } else { 0 };
         Cargo { redundant_until, eliciting: out.len() > head_len, urgent, close: closing.is_some() }
     }
 

@@ -4,16 +4,17 @@
 //! |---|---|---|
 //! | 0 `Prompt` | datagrams | none |
 //! | 1 `Message` | datagrams, single lane | length, bytes |
-//! | 2 `Redundant` | datagrams | sequence of the first (u16), count (u8), then length and bytes of each |
 //! | 3 `Ordered` | datagrams without streams | offset, length, bytes |
 //! | 4 `Chunk` | lanes | length, bytes: the channel's stream goes on |
 //! | 5 `Ping` | all | id (u16) |
 //! | 6 `Pong` | all | id (u16) |
 //! | 7 `Close` | all | code (u8), length, text |
+//! | 8 to 15 `Redundant` | datagrams | see [`crate::block`] |
 
 use alloc::vec::Vec;
 
-use crate::channel::{Channel, Delivery, MAX_REDUNDANT_MESSAGE};
+use crate::block::{BLOCK, Messages};
+use crate::channel::{Channel, Delivery};
 use crate::codec::{Malformed, Reader, put_bytes, put_varint};
 
 /// The longest piece of a reliable stream in one frame on a lane: small enough that an input queued behind it waits
@@ -26,12 +27,8 @@ pub const MAX_FRAGMENT: usize = 1_200;
 /// The longest text that goes with a close: a sentence for a person.
 pub const MAX_CLOSE_TEXT: usize = 200;
 
-/// How many messages one redundant block may carry: more than a second of inputs.
-pub const MAX_REDUNDANT_COUNT: usize = 64;
-
 const PROMPT: u8 = 0;
 const MESSAGE: u8 = 1;
-const REDUNDANT: u8 = 2;
 const ORDERED: u8 = 3;
 const CHUNK: u8 = 4;
 const PING: u8 = 5;
@@ -50,15 +47,8 @@ pub enum Frame<'a> {
         /// Its bytes.
         bytes: &'a [u8],
     },
-    /// Consecutive messages of a redundant channel.
-    Redundant {
-        /// Where they belong.
-        channel: Channel,
-        /// The low 16 bits of the first message's number.
-        first: u16,
-        /// The messages.
-        messages: Messages<'a>,
-    },
+    /// Consecutive messages of [`Channel::Input`]; nothing follows them.
+    Redundant(Messages<'a>),
     /// A piece of a reliable stream, at its place.
     Ordered {
         /// Where it belongs.
@@ -94,44 +84,6 @@ pub enum Frame<'a> {
     },
 }
 
-/// The messages of a redundant block, checked as a whole before the first one is handed out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Messages<'a> {
-    count: u8,
-    bytes: &'a [u8],
-}
-
-impl<'a> Messages<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Messages<'a>, Malformed> {
-        let count = reader.u8()?;
-        if usize::from(count) > MAX_REDUNDANT_COUNT {
-            return Err(Malformed::TooLong);
-        }
-        let start = reader.rest();
-        for _ in 0..count {
-            reader.bytes(MAX_REDUNDANT_MESSAGE)?;
-        }
-        Ok(Messages { count, bytes: &start[..start.len() - reader.rest().len()] })
-    }
-
-    /// How many there are.
-    pub const fn len(&self) -> usize {
-        self.count as usize
-    }
-
-    /// Whether there are none.
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// The messages, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let mut reader = Reader::new(self.bytes);
-        // Checked by `read`: there is no error left to meet.
-        (0..self.count).map_while(move |_| reader.bytes(MAX_REDUNDANT_MESSAGE).ok())
-    }
-}
-
 fn head(kind: u8, channel: Channel) -> u8 {
     kind << 4 | channel.number()
 }
@@ -145,20 +97,6 @@ pub fn put_prompt(out: &mut Vec<u8>) {
 pub fn put_message(out: &mut Vec<u8>, channel: Channel, bytes: &[u8]) {
     out.push(head(MESSAGE, channel));
     put_bytes(out, bytes);
-}
-
-/// Appends consecutive messages of a redundant channel; `first` is the number of the first.
-pub fn put_redundant<'a>(
-    out: &mut Vec<u8>,
-    channel: Channel,
-    first: u64,
-    messages: impl ExactSizeIterator<Item = &'a [u8]>,
-) {
-    assert!(messages.len() <= MAX_REDUNDANT_COUNT, "a block carries at most {MAX_REDUNDANT_COUNT} messages");
-    out.push(head(REDUNDANT, channel));
-    out.extend_from_slice(&(first as u16).to_le_bytes());
-    out.push(messages.len() as u8);
-    messages.for_each(|message| put_bytes(out, message));
 }
 
 /// Appends the head of a piece of a reliable stream; the caller appends `len` bytes after it.
@@ -198,6 +136,9 @@ impl<'a> Frame<'a> {
     /// Reads one frame.
     pub fn read(reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
         let head = reader.u8()?;
+        if head >= BLOCK {
+            return Ok(Frame::Redundant(Messages::read(head, reader)?));
+        }
         let number = head & 0x0f;
         let channel = Channel::from_number(number).ok_or(Malformed::UnknownKind)?;
         let of =
@@ -209,11 +150,6 @@ impl<'a> Frame<'a> {
                 Frame::Message { channel, bytes: reader.bytes(channel.max_message())? }
             }
             MESSAGE => return Err(Malformed::Forbidden),
-            REDUNDANT => Frame::Redundant {
-                channel: of(Delivery::Redundant)?,
-                first: reader.u16()?,
-                messages: Messages::read(reader)?,
-            },
             ORDERED => Frame::Ordered {
                 channel: of(Delivery::Ordered)?,
                 offset: reader.varint()?,
@@ -234,9 +170,7 @@ impl<'a> Frame<'a> {
     pub const fn is_urgent(&self) -> bool {
         match self {
             Frame::Prompt | Frame::Ordered { .. } | Frame::Ping { .. } | Frame::Close { .. } => true,
-            Frame::Message { .. } | Frame::Redundant { .. } | Frame::Chunk { .. } | Frame::Pong { .. } => {
-                false
-            }
+            Frame::Message { .. } | Frame::Redundant(_) | Frame::Chunk { .. } | Frame::Pong { .. } => false,
         }
     }
 
@@ -245,12 +179,7 @@ impl<'a> Frame<'a> {
         match self {
             Frame::Prompt => put_prompt(out),
             Frame::Message { channel, bytes } => put_message(out, *channel, bytes),
-            Frame::Redundant { channel, first, messages } => {
-                out.push(head(REDUNDANT, *channel));
-                out.extend_from_slice(&first.to_le_bytes());
-                out.push(messages.count);
-                out.extend_from_slice(messages.bytes);
-            }
+            Frame::Redundant(messages) => messages.put(out),
             Frame::Ordered { channel, offset, bytes } => {
                 put_ordered_head(out, *channel, *offset, bytes.len());
                 out.extend_from_slice(bytes);
@@ -269,30 +198,16 @@ impl<'a> Frame<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::{Until, put_redundant};
     use crate::channel::MAX_NEWEST_MESSAGE;
     use alloc::vec;
     use proptest::prelude::*;
 
-    fn block(messages: &[&[u8]]) -> Vec<u8> {
-        let mut out = vec![];
-        messages.iter().for_each(|message| put_bytes(&mut out, message));
-        out
-    }
-
     #[test]
     fn golden_bytes() {
-        let two = block(&[b"a", b""]);
-        let golden: [(Frame<'_>, &[u8]); 8] = [
+        let golden: [(Frame<'_>, &[u8]); 7] = [
             (Frame::Prompt, b"\x00"),
             (Frame::Message { channel: Channel::State, bytes: b"hi" }, b"\x15\x02hi"),
-            (
-                Frame::Redundant {
-                    channel: Channel::Input,
-                    first: 0x0102,
-                    messages: Messages { count: 2, bytes: &two },
-                },
-                b"\x24\x02\x01\x02\x01a\x00",
-            ),
             (Frame::Ordered { channel: Channel::Chunks, offset: 300, bytes: b"xyz" }, b"\x33\xac\x02\x03xyz"),
             (Frame::Chunk { channel: Channel::Chat, bytes: b"hello" }, b"\x41\x05hello"),
             (Frame::Ping { id: 7 }, b"\x50\x07\x00"),
@@ -327,13 +242,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_iterator_form_writes_the_same_bytes() {
-        let mut out = vec![];
-        put_redundant(&mut out, Channel::Input, 0xf_0102, [&b"a"[..], b""].into_iter());
-        assert_eq!(out, b"\x24\x02\x01\x02\x01a\x00");
-    }
-
     fn any_frame() -> impl Strategy<Value = Vec<u8>> {
         let bytes = |max| prop::collection::vec(any::<u8>(), 0..max);
         let ordered = prop::sample::select(&Channel::ALL[..ORDERED]);
@@ -347,14 +255,6 @@ mod tests {
             Just(vec![0]),
             bytes(MAX_NEWEST_MESSAGE)
                 .prop_map(move |b| put(Frame::Message { channel: Channel::State, bytes: &b })),
-            (any::<u16>(), prop::collection::vec(bytes(40), 0..MAX_REDUNDANT_COUNT)).prop_map(
-                move |(first, messages)| {
-                    let mut out = vec![];
-                    let messages = messages.iter().map(Vec::as_slice);
-                    put_redundant(&mut out, Channel::Input, u64::from(first), messages);
-                    out
-                }
-            ),
             (ordered.clone(), any::<u64>(), bytes(MAX_FRAGMENT))
                 .prop_map(move |(channel, offset, b)| put(Frame::Ordered { channel, offset, bytes: &b })),
             (ordered, bytes(MAX_CHUNK))
@@ -368,8 +268,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_round_trip_in_a_row(frames in prop::collection::vec(any_frame(), 0..8)) {
-            let all = frames.concat();
+        fn frames_round_trip_in_a_row(frames in prop::collection::vec(any_frame(), 0..8), block: bool) {
+            let mut all = frames.concat();
+            if block {
+                put_redundant(&mut all, Until::new(5, 2, true), [&b"a"[..], b"bc"].into_iter());
+            }
             let mut reader = Reader::new(&all);
             let mut out = vec![];
             while !reader.is_empty() {

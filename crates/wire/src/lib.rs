@@ -8,6 +8,7 @@ mod arrivals;
 mod assembly;
 pub mod backoff;
 pub mod bits;
+pub mod block;
 mod cadence;
 pub mod channel;
 pub mod codec;

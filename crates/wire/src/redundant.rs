@@ -4,16 +4,11 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::channel::Channel;
-use crate::codec::varint_len;
-use crate::frame::{MAX_REDUNDANT_COUNT, Messages, put_redundant};
-use crate::packet::widen;
+use crate::block::{MAX_REDUNDANT_COUNT, Messages, Until, put_redundant, redundant_len};
+use crate::codec::Malformed;
 
 /// How many bytes of a packet the repeats may take; older messages are given up when newer ones need the room.
 pub const REDUNDANT_BUDGET: usize = 600;
-
-/// The bytes of a block around its messages.
-const BLOCK_HEAD: usize = 4;
 
 /// The sending end.
 #[derive(Clone, Debug)]
@@ -28,6 +23,8 @@ pub struct RedundantOut {
     first: u64,
     /// The number of the first message that has not been in any packet.
     fresh: u64,
+    /// Every message below this has arrived, or was given up before the newest that has.
+    acked: u64,
     given_up: u64,
 }
 
@@ -40,6 +37,7 @@ impl RedundantOut {
             start: 0,
             first: 0,
             fresh: 0,
+            acked: 0,
             given_up: 0,
         }
     }
@@ -66,8 +64,7 @@ impl RedundantOut {
 
     /// How long the block with all messages would be.
     pub fn block_len(&self) -> usize {
-        let lens: usize = self.lens.iter().map(|len| len + varint_len(*len as u64)).sum();
-        BLOCK_HEAD + lens
+        redundant_len(self.until(), self.lens.iter().copied())
     }
 
     /// Whether a message waits to be sent for the first time.
@@ -89,20 +86,25 @@ impl RedundantOut {
         self.first + self.lens.len() as u64
     }
 
+    fn until(&self) -> Until {
+        Until::new(self.next(), self.lens.len(), self.first <= self.acked)
+    }
+
     /// Appends the block with all messages. Returns the number after the newest, to be given back to [`Self::on_acked`].
-    pub fn put(&mut self, out: &mut Vec<u8>, channel: Channel) -> u64 {
-        let mut at = self.start;
-        let messages = self.lens.iter().map(|len| {
+    pub fn put(&mut self, out: &mut Vec<u8>) -> u64 {
+        let (bytes, mut at) = (&self.bytes, self.start);
+        let messages = self.lens.iter().map(move |len| {
             at += len;
-            &self.bytes[at - len..at]
+            &bytes[at - len..at]
         });
-        put_redundant(out, channel, self.first, messages);
+        put_redundant(out, self.until(), messages);
         self.fresh = self.next();
         self.fresh
     }
 
     /// A packet arrived that carried every message below `until`.
     pub fn on_acked(&mut self, until: u64) {
+        self.acked = self.acked.max(until);
         while self.first < until && !self.lens.is_empty() {
             self.drop_first();
         }
@@ -120,13 +122,26 @@ impl Default for RedundantOut {
 pub struct RedundantIn {
     /// The number of the first message that has not arrived.
     next: u64,
+    /// The newest packet that had a block.
+    newest_from: Option<u64>,
     skipped: u64,
 }
 
 impl RedundantIn {
-    /// Hands every message of the block that is new to `deliver`, oldest first.
-    pub fn on_block<'a>(&mut self, first: u16, messages: &Messages<'a>, mut deliver: impl FnMut(&'a [u8])) {
-        let first = widen(first, self.next);
+    /// Hands every message of the block in this packet that is new to `deliver`, oldest first.
+    pub fn on_block<'a>(
+        &mut self,
+        packet: u64,
+        messages: &Messages<'a>,
+        mut deliver: impl FnMut(&'a [u8]),
+    ) -> Result<(), Malformed> {
+        // A later block had all of this one that was not acknowledged or given up by then; and the few bits of its number
+        // mean something only if it is the newest.
+        if self.newest_from.is_some_and(|newest| packet < newest) {
+            return Ok(());
+        }
+        self.newest_from = Some(packet);
+        let first = messages.first(self.next)?;
         for (number, message) in (first..).zip(messages.iter()) {
             if number >= self.next {
                 self.skipped += number - self.next;
@@ -134,6 +149,7 @@ impl RedundantIn {
                 deliver(message);
             }
         }
+        Ok(())
     }
 
     /// Messages that the sender gave up before any packet with them arrived.
@@ -151,10 +167,10 @@ mod tests {
     use proptest::prelude::*;
     use sametick_sim::Rng;
 
-    fn receive(receiver: &mut RedundantIn, block: &[u8], got: &mut Vec<Vec<u8>>) {
+    fn receive(receiver: &mut RedundantIn, packet: u64, block: &[u8], got: &mut Vec<Vec<u8>>) {
         match Frame::read(&mut Reader::new(block)).unwrap() {
-            Frame::Redundant { first, messages, .. } => {
-                receiver.on_block(first, &messages, |message| got.push(message.to_vec()));
+            Frame::Redundant(messages) => {
+                receiver.on_block(packet, &messages, |message| got.push(message.to_vec())).unwrap();
             }
             other => panic!("{other:?}"),
         }
@@ -168,25 +184,68 @@ mod tests {
             let mut rng = Rng::new(seed);
             let (mut sender, mut receiver) = (RedundantOut::new(), RedundantIn::default());
             let (mut got, mut sent) = (vec![], vec![]);
+            // Blocks and acks that come after later ones.
+            let (mut late_block, mut late_ack) = (None, None);
             for number in 0..count.min(if seed.is_multiple_of(16) { 70_000 } else { 300 }) {
                 let message = number.to_le_bytes()[..1 + (number % 4) as usize].to_vec();
                 sender.push(&message);
                 sent.push(message);
                 let mut block = vec![];
-                let until = sender.put(&mut block, Channel::Input);
+                let until = sender.put(&mut block);
+                if rng.chance(loss, 100) {
+                    continue;
+                }
+                if rng.chance(1, 8) {
+                    late_block = Some((number, block, until));
+                    continue;
+                }
+                receive(&mut receiver, number, &block, &mut got);
+                if let Some((number, block, until)) = late_block.take_if(|_| rng.chance(1, 4)) {
+                    receive(&mut receiver, number, &block, &mut got);
+                    late_ack = Some(until);
+                }
                 if !rng.chance(loss, 100) {
-                    receive(&mut receiver, &block, &mut got);
-                    if !rng.chance(loss, 100) {
-                        sender.on_acked(until);
-                    }
+                    sender.on_acked(until);
+                    late_ack.take().into_iter().for_each(|until| sender.on_acked(until));
                 }
             }
-            let mut block = vec![];
-            sender.put(&mut block, Channel::Input);
-            receive(&mut receiver, &block, &mut got);
-            prop_assert_eq!(receiver.skipped(), 0);
+            if !sender.is_empty() {
+                let mut block = vec![];
+                let until = sender.put(&mut block);
+                receive(&mut receiver, until, &block, &mut got);
+            }
             prop_assert_eq!(sender.given_up() > 0 && loss == 0, false);
-            prop_assert_eq!(got, sent);
+            if sender.given_up() == 0 {
+                prop_assert_eq!(receiver.skipped(), 0);
+                prop_assert_eq!(got, sent);
+            } else {
+                prop_assert_eq!(got.len() as u64 + receiver.skipped(), sent.len() as u64);
+            }
+        }
+
+        #[test]
+        fn whatever_is_given_up_the_rest_has_its_place(seed: u64) {
+            let mut rng = Rng::new(seed);
+            let (mut sender, mut receiver) = (RedundantOut::new(), RedundantIn::default());
+            let (mut got, mut sent, mut packet) = (vec![], 0u64, 0);
+            for _ in 0..60 {
+                // Up to several times as many as a block holds, while nothing arrives.
+                for _ in 0..1 + rng.below(300) * rng.below(2) {
+                    sender.push(&sent.to_le_bytes());
+                    sent += 1;
+                }
+                let mut block = vec![];
+                let until = sender.put(&mut block);
+                packet += 1;
+                receive(&mut receiver, packet, &block, &mut got);
+                if rng.chance(1, 2) {
+                    sender.on_acked(until);
+                }
+            }
+            let numbers: Vec<u64> = got.iter().map(|m| u64::from_le_bytes(m[..].try_into().unwrap())).collect();
+            prop_assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert_eq!(numbers.len() as u64 + receiver.skipped(), sent);
+            prop_assert_eq!(numbers.last(), Some(&(sent - 1)));
         }
 
         #[test]
@@ -196,7 +255,7 @@ mod tests {
                 sender.push(message);
                 prop_assert!(sender.block_len() <= REDUNDANT_BUDGET);
                 let mut block = vec![];
-                sender.put(&mut block, Channel::Input);
+                sender.put(&mut block);
                 prop_assert_eq!(block.len(), sender.block_len());
             }
         }

@@ -163,7 +163,7 @@ fn messages_that_wait_together_share_a_datagram() {
     let messages = frames.iter().filter(|f| matches!(f, Frame::Message { .. })).count();
     let streams = frames.iter().filter(|f| matches!(f, Frame::Ordered { .. })).count();
     let inputs = frames.iter().find_map(|f| match f {
-        Frame::Redundant { messages, .. } => Some(messages.len()),
+        Frame::Redundant(messages) => Some(messages.len()),
         _ => None,
     });
     assert_eq!((messages, streams, inputs), (5, 2, Some(5)));

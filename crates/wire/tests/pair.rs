@@ -308,7 +308,7 @@ fn garbage_ends_the_link_without_harm() {
     use sametick_wire::{Input, Link, Output};
     let mut buf = Vec::new();
     for (carrier, input, error) in [
-        (Carrier::Datagrams, Input::Datagram(&[0, 0, 0, 0xff]), Malformed::UnknownKind),
+        (Carrier::Datagrams, Input::Datagram(&[0, 0, 0, 0x70 | 9]), Malformed::UnknownKind),
         (Carrier::Datagrams, Input::Datagram(&[0]), Malformed::Truncated),
         (Carrier::Datagrams, Input::Datagram(&[0, 0, 1, 9, 0, 0]), Malformed::Forbidden),
         (Carrier::Stream, Input::Datagram(&[0, 0, 0]), Malformed::Forbidden),

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use sametick_sim::{BuildId, SchemaHash, Time};
 use sametick_wire::access::AccessKey;
-use sametick_wire::frame::{put_message, put_ordered_head, put_redundant};
+use sametick_wire::block::{Until, put_redundant};
+use sametick_wire::frame::{put_message, put_ordered_head};
 use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
 use sametick_wire::packet::{Ack, Head};
 use sametick_wire::ticket::{Ticket, TicketSigner};
@@ -40,9 +41,9 @@ fn the_packet() {
     let mut packet = vec![];
     Head { number: 5, ack: Some(Ack { newest: 0x1234, delay: 200, missing: 0b101 }) }.put(&mut packet);
     put_message(&mut packet, Channel::State, b"hi");
-    put_redundant(&mut packet, Channel::Input, 0x0102, [&b"a"[..], b""].into_iter());
     put_ordered_head(&mut packet, Channel::Chunks, 300, 3);
     packet.extend_from_slice(b"xyz");
+    put_redundant(&mut packet, Until::new(0x0104, 2, true), [&b"a"[..], b""].into_iter());
     documented(&packet);
 }
 
