@@ -6,7 +6,7 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_sim::Time;
-use sametick_wire::packet::{Ack, Head};
+use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::{Carrier, Channel, Input, LaneId, Link, Output};
 
 const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams, Carrier::Stream];
@@ -80,7 +80,9 @@ impl End {
     /// Frames behind a head that fits: the fuzzer need not find the numbers.
     fn with_head(&mut self, argument: u8, frames: &[u8]) -> Result<(), sametick_wire::Malformed> {
         let newest = self.link.stats().packets_sent.wrapping_sub(1) as u16;
-        let ack = (argument & 1 == 0).then_some(Ack { newest, delay: 0, missing: u64::from(argument) });
+        let newest = if argument == 2 { Newest::Short(newest as u8 & 31) } else { Newest::Long(newest) };
+        let delay = (argument != 2).then_some(0);
+        let ack = (argument & 1 == 0).then_some(Ack { newest, delay, missing: u64::from(argument) });
         let mut packet = Vec::with_capacity(frames.len() + 16);
         Head { number: self.number, ack }.put(&mut packet);
         packet.extend_from_slice(frames);

@@ -46,7 +46,8 @@ struct Pair {
     ends: [End; 2],
     buf: Vec<u8>,
     sent_bytes: usize,
-    /// No carrier hands over a part of a datagram. If it happens all the same, a link may end.
+    /// No carrier hands over a part of a datagram. If it happens all the same, a link may end, and an input that was the
+    /// last in it is cut short.
     cut: bool,
 }
 
@@ -155,6 +156,9 @@ impl Pair {
 
     /// What arrived is what the channel promises of what was sent.
     fn check(&mut self, at: usize, channel: Channel) {
+        if self.cut && channel == Channel::Input {
+            return;
+        }
         let place = usize::from(channel.number());
         let sent = self.ends[1 - at].sent[place];
         let next = &mut self.ends[at].next[place];

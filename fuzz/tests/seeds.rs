@@ -19,7 +19,7 @@ use sametick_wire::frame::{
     put_chunk_head, put_close, put_message, put_ordered_head, put_ping, put_pong, put_prompt,
 };
 use sametick_wire::hello::{Answer, Hello, Identity, Intent, Refusal, Stamp};
-use sametick_wire::packet::{Ack, Head};
+use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::quantise::{Quantised, Quaternion};
 use sametick_wire::ticket::{Ticket, TicketSigner};
 
@@ -80,7 +80,8 @@ fn frames_and_block(out: &mut Vec<u8>) {
 }
 
 fn packets() -> Vec<Seed> {
-    let ack = |missing| Some(Ack { newest: 0x1234, delay: 200, missing });
+    let ack = |missing| Some(Ack { newest: Newest::Long(0x1234), delay: Some(200), missing });
+    let short = Some(Ack { newest: Newest::Short(20), delay: Some(9), missing: 1 });
     let bare = put(|out| Head { number: 0x0201, ack: None }.put(out));
     let full = put(|out| {
         Head { number: 5, ack: ack(0b101) }.put(out);
@@ -91,7 +92,7 @@ fn packets() -> Vec<Seed> {
     });
     let block = |count: usize, known: bool| {
         put(|out| {
-            Head { number: 5, ack: None }.put(out);
+            Head { number: 5, ack: short }.put(out);
             let message = [9; 20];
             let messages = (0..count).map(|at| &message[at % 3 * 8..]);
             put_redundant(out, Until::new(700, count, known), messages);

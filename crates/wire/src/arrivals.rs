@@ -2,7 +2,7 @@
 
 use sametick_sim::Time;
 
-use crate::packet::{ACK_SPAN, Ack, DELAY_UNIT_US, widen};
+use crate::packet::{ACK_SPAN, Ack, DELAY_UNIT_US, Newest, SHORT_SPAN, widen};
 
 /// How far behind the newest packet one may still arrive. Older ones are dropped, since we can no longer tell
 /// whether they are repeats: this is also the replay window of raw UDP.
@@ -32,6 +32,8 @@ pub struct Arrivals {
     /// Bit `n % ARRIVAL_WINDOW` set: number `n` of the last window has arrived.
     seen: [u64; WORDS],
     newest_at: Time,
+    /// A number that the other side knows to be the newest that had arrived at some time.
+    known: Option<u64>,
     received: u64,
     repeated: u64,
 }
@@ -67,12 +69,26 @@ impl Arrivals {
         self.next = next;
     }
 
-    /// What to tell the other side, if anything has arrived.
-    pub fn ack(&self, now: Time) -> Option<Ack> {
-        let newest = self.next.checked_sub(1)?;
+    /// The newest number that has arrived.
+    pub fn newest(&self) -> Option<u64> {
+        self.next.checked_sub(1)
+    }
+
+    /// The other side has had an ack whose newest number ends in `low`.
+    pub fn on_known(&mut self, low: u16) {
+        let known =
+            self.newest().map(|newest| newest - u64::from((newest as u16).wrapping_sub(low)).min(newest));
+        self.known = self.known.max(known);
+    }
+
+    /// What to tell the other side, if anything has arrived; the delay only if it is wanted, or the ack long.
+    pub fn ack(&self, now: Time, with_delay: bool) -> Option<Ack> {
+        let newest = self.newest()?;
+        let short = self.known.is_some_and(|known| newest - known < SHORT_SPAN);
+        let delay = now.micros_since(self.newest_at).div_ceil(DELAY_UNIT_US);
         Some(Ack {
-            newest: newest as u16,
-            delay: now.micros_since(self.newest_at).div_ceil(DELAY_UNIT_US),
+            newest: if short { Newest::Short(newest as u8 & 31) } else { Newest::Long(newest as u16) },
+            delay: (with_delay || !short).then_some(delay),
             missing: !self.seen_before(newest) & lowest_bits(newest),
         })
     }
@@ -127,12 +143,17 @@ mod tests {
     #[test]
     fn an_ack_names_what_is_missing() {
         let mut arrivals = Arrivals::default();
-        assert_eq!(arrivals.ack(Time::ZERO), None);
+        assert_eq!(arrivals.ack(Time::ZERO, true), None);
         for low in [0, 1, 3, 6] {
             arrivals.note(Time::from_micros(100), low);
         }
-        let ack = arrivals.ack(Time::from_micros(100 + 129)).unwrap();
-        assert_eq!(ack, Ack { newest: 6, delay: 3, missing: 0b1011 });
+        let then = Time::from_micros(100 + 129);
+        let long = Ack { newest: Newest::Long(6), delay: Some(3), missing: 0b1011 };
+        assert_eq!(arrivals.ack(then, false), Some(long));
+        arrivals.on_known(3);
+        let short = Ack { newest: Newest::Short(6), delay: None, missing: 0b1011 };
+        assert_eq!(arrivals.ack(then, false), Some(short));
+        assert_eq!(arrivals.ack(then, true), Some(Ack { delay: Some(3), ..short }));
         assert_eq!((arrivals.received(), arrivals.expected()), (4, 7));
     }
 
@@ -148,10 +169,23 @@ mod tests {
                 prop_assert_eq!(arrivals.note(Time::ZERO, number as u16), expected);
             }
             let newest = *seen.last().unwrap();
-            let ack = arrivals.ack(Time::ZERO).unwrap();
+            let ack = arrivals.ack(Time::ZERO, true).unwrap();
             let missing: Vec<u64> = (0..64).filter(|i| ack.missing >> i & 1 == 1).map(|i| newest - 1 - i).collect();
             let really: Vec<u64> = (newest.saturating_sub(64)..newest).rev().filter(|n| !seen.contains(n)).collect();
             prop_assert_eq!(missing, really);
+        }
+
+        #[test]
+        fn an_ack_is_short_only_while_the_other_side_can_tell(known in 0u64..70_000, ahead in 0u64..200) {
+            let mut arrivals = Arrivals::default();
+            (0..=known).for_each(|number| { arrivals.note(Time::ZERO, number as u16); });
+            arrivals.on_known(known as u16);
+            prop_assert_eq!(arrivals.known, Some(known));
+            (known..=known + ahead).for_each(|number| { arrivals.note(Time::ZERO, number as u16); });
+            arrivals.on_known((known + ahead / 2) as u16);
+            prop_assert_eq!(arrivals.known, Some(known + ahead / 2));
+            let short = matches!(arrivals.ack(Time::ZERO, false).unwrap().newest, Newest::Short(_));
+            prop_assert_eq!(short, ahead - ahead / 2 < SHORT_SPAN);
         }
 
         #[test]

@@ -29,6 +29,9 @@ const HELD_ACK_AT_ONCE: u32 = 16;
 /// swallow 25 packets in a row before the link is taken for dead.
 const MAX_RETRY_US: u64 = 400_000;
 
+/// How often the other side is given a delay to measure a round trip by, while nothing hangs on it: three ticks of 60 Hz.
+const TELL_DELAY_EVERY_US: u64 = 45_000;
+
 /// Room for [`Frame::Prompt`] that is left in every packet.
 const PROMPT_LEN: usize = 1;
 
@@ -53,6 +56,9 @@ pub(crate) struct Datagrams {
     urgent_in: u32,
     unacked_in: u32,
     cadence: Cadence,
+    /// The newest number that we have acknowledged, and when we last told how long ago it had come.
+    acked: Option<u64>,
+    delay_told: Time,
     probe: bool,
     last_sent: Time,
     /// When the retry timer was last set off or put back, and how often it has fired since an ack.
@@ -79,6 +85,8 @@ impl Datagrams {
             urgent_in: 0,
             unacked_in: 0,
             cadence: Cadence::new(now),
+            acked: None,
+            delay_told: now,
             // The first packet tells the other side that the handshake's answer has arrived.
             probe: true,
             last_sent: now,
@@ -139,7 +147,7 @@ impl Datagrams {
             return Ok(Heard::Nothing);
         };
         if let Some(ack) = head.ack {
-            self.on_ack(now, &ack, streams)?;
+            self.on_ack(now, &ack, newest, streams)?;
         }
         let mut heard = Heard::Something;
         let (wanted, mut urgent) = (!reader.is_empty(), false);
@@ -204,11 +212,18 @@ impl Datagrams {
         Ok(Heard::Something)
     }
 
-    fn on_ack(&mut self, now: Time, ack: &Ack, streams: &mut Streams) -> Result<(), Malformed> {
-        let Datagrams { sent, rtt, window, redundant_out, close_acked, .. } = self;
+    fn on_ack(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        in_order: bool,
+        streams: &mut Streams,
+    ) -> Result<(), Malformed> {
+        let Datagrams { sent, arrivals, rtt, window, redundant_out, close_acked, .. } = self;
         let (mut acked_bytes, mut progress) = (0, false);
-        let sent_at = sent.on_ack(ack, |told| {
-            if let Told::Acked { redundant_until, eliciting, close, pieces, suspected } = told {
+        let sent_at = sent.on_ack(ack, in_order, |news| {
+            if let Told::Acked { redundant_until, eliciting, close, told, pieces, suspected } = news {
+                told.into_iter().for_each(|low| arrivals.on_known(low));
                 progress |= eliciting;
                 *close_acked |= close;
                 redundant_out.on_acked(redundant_until);
@@ -216,8 +231,8 @@ impl Datagrams {
                 pieces.for_each(|piece| streams.on_acked(piece));
             }
         })?;
-        if let Some(sent_at) = sent_at {
-            rtt.sample(now.micros_since(sent_at).saturating_sub(ack.delay * DELAY_UNIT_US));
+        if let (Some(sent_at), Some(delay)) = (sent_at, ack.delay) {
+            rtt.sample(now.micros_since(sent_at).saturating_sub(delay * DELAY_UNIT_US));
         }
         if acked_bytes > 0 {
             window.on_acked(acked_bytes, rtt);
@@ -305,11 +320,22 @@ impl Datagrams {
         }
         self.judge(now, streams, |sent, tell| sent.make_room(tell));
         out.clear();
-        Head { number: self.sent.next_number() as u16, ack: self.arrivals.ack(now) }.put(out);
+        let ack = self.arrivals.ack(now, self.should_tell_delay(now));
+        Head { number: self.sent.next_number() as u16, ack }.put(out);
+        if ack.is_some_and(|ack| ack.delay.is_some()) {
+            self.delay_told = now;
+        }
         let cargo = self.put_cargo(now, outbox, streams, closing, out);
         self.finish(now, cargo);
         debug_assert!(out.len() <= self.max_len);
         true
+    }
+
+    /// Whether the ack of the next packet is worth measuring a round trip by: it is news, and the other side waits for it
+    /// or has had none to measure by for a while.
+    fn should_tell_delay(&self, now: Time) -> bool {
+        let rested = now.micros_since(self.delay_told) >= TELL_DELAY_EVERY_US;
+        self.arrivals.newest() > self.acked && (rested || self.urgent_in > 0)
     }
 
     /// Writes the frames of a packet, the redundant block last.
@@ -346,7 +372,8 @@ impl Datagrams {
             urgent = true;
         }
         let redundant_until = if block_len > 0 { self.redundant_out.put(out) } else { 0 };
-        Cargo { redundant_until, eliciting: out.len() > head_len, urgent, close: closing.is_some() }
+        let (eliciting, close, told) = (out.len() > head_len, closing.is_some(), self.arrivals.newest());
+        Cargo { redundant_until, eliciting, urgent, close, told }
     }
 
     /// Whether something hangs on the acks of what we send: reliable bytes that may have to be sent again, or, if we
@@ -366,6 +393,7 @@ impl Datagrams {
             self.retry_from = now;
         }
         self.sent.push(now, cargo);
+        self.acked = cargo.told;
         self.probe = false;
         self.ack_due = None;
         self.urgent_in = 0;

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! number (low 16 bits, little-endian)   never repeated on a link; raw UDP's cipher takes its nonce from it
-//! flags                                 bit 0: an ack follows; bit 1: it has gaps
-//! [ack: newest number (low 16 bits) · delay since it arrived, in 64 µs (varint) · [missing among the 64 before (varint)]]
+//! nnnnn d g 1                           a short ack: low 5 bits of the newest number that arrived; d, g: what follows
+//! 00000 d g 0                           no ack (d and g are 0), or a long ack (d is 1)
+//! [long: newest number (low 16 bits)] · [d: delay since it arrived, in 64 µs (varint)] · [g: missing among the 64 before (varint)]
 //! frames…
 //! ```
 
@@ -30,16 +31,31 @@ pub const DELAY_UNIT_US: u64 = 64;
 /// The longest ack delay that can be told (about 134 s).
 const MAX_DELAY_UNITS: u64 = (1 << 21) - 1;
 
-const HAS_ACK: u8 = 1;
+const SHORT: u8 = 1;
 const HAS_GAPS: u8 = 2;
+const HAS_DELAY: u8 = 4;
+const NEWEST_SHIFT: u32 = 3;
+
+/// How far the newest number may be from one that the other side knows to have been acknowledged, for a short ack.
+pub const SHORT_SPAN: u64 = 32;
+
+/// The newest number that arrived, in as many bits as the other side needs to tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest {
+    /// The low 5 bits. Means something only in the newest packet: it is the first number with these bits from the highest
+    /// acknowledged one on.
+    Short(u8),
+    /// The low 16 bits.
+    Long(u16),
+}
 
 /// What has arrived, as told to the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The low 16 bits of the newest number that arrived.
-    pub newest: u16,
-    /// How long ago that was, in [`DELAY_UNIT_US`].
-    pub delay: u64,
+    /// The newest number that arrived.
+    pub newest: Newest,
+    /// How long ago that was, in [`DELAY_UNIT_US`]; a long ack always tells.
+    pub delay: Option<u64>,
     /// Bit `i` set: number `newest - 1 - i` has not arrived.
     pub missing: u64,
 }
@@ -61,9 +77,22 @@ impl Head {
             out.push(0);
             return;
         };
-        out.push(if ack.missing == 0 { HAS_ACK } else { HAS_ACK | HAS_GAPS });
-        out.extend_from_slice(&ack.newest.to_le_bytes());
-        put_varint(out, ack.delay.min(MAX_DELAY_UNITS));
+        let gaps = if ack.missing == 0 { 0 } else { HAS_GAPS };
+        let delay = match ack.newest {
+            Newest::Short(low) => {
+                let has_delay = if ack.delay.is_some() { HAS_DELAY } else { 0 };
+                out.push(low << NEWEST_SHIFT | has_delay | gaps | SHORT);
+                ack.delay
+            }
+            Newest::Long(low) => {
+                out.push(HAS_DELAY | gaps);
+                out.extend_from_slice(&low.to_le_bytes());
+                Some(ack.delay.unwrap_or(0))
+            }
+        };
+        if let Some(delay) = delay {
+            put_varint(out, delay.min(MAX_DELAY_UNITS));
+        }
         if ack.missing != 0 {
             put_varint(out, ack.missing);
         }
@@ -73,15 +102,16 @@ impl Head {
     pub fn read(reader: &mut Reader<'_>) -> Result<Head, Malformed> {
         let number = reader.u16()?;
         let flags = reader.u8()?;
-        if flags & !(HAS_ACK | HAS_GAPS) != 0 || flags == HAS_GAPS {
-            return Err(Malformed::Forbidden);
-        }
-        if flags & HAS_ACK == 0 {
+        if flags == 0 {
             return Ok(Head { number, ack: None });
         }
-        let newest = reader.u16()?;
-        let delay = reader.varint()?;
-        if delay > MAX_DELAY_UNITS {
+        let newest = match flags {
+            flags if flags & SHORT != 0 => Newest::Short(flags >> NEWEST_SHIFT),
+            flags if flags & !HAS_GAPS == HAS_DELAY => Newest::Long(reader.u16()?),
+            _ => return Err(Malformed::Forbidden),
+        };
+        let delay = if flags & HAS_DELAY == 0 { None } else { Some(reader.varint()?) };
+        if delay.is_some_and(|delay| delay > MAX_DELAY_UNITS) {
             return Err(Malformed::TooLong);
         }
         let missing = if flags & HAS_GAPS == 0 { 0 } else { reader.varint()? };
@@ -113,11 +143,16 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let ack = |missing| Some(Ack { newest: 0x1234, delay: 200, missing });
-        let golden: [(Head, &[u8]); 3] = [
+        let long = |missing| Some(Ack { newest: Newest::Long(0x1234), delay: Some(200), missing });
+        let short = |delay, missing| Some(Ack { newest: Newest::Short(0x14), delay, missing });
+        let golden: [(Head, &[u8]); 7] = [
             (Head { number: 0x0201, ack: None }, &[1, 2, 0]),
-            (Head { number: 5, ack: ack(0) }, &[5, 0, 1, 0x34, 0x12, 0xc8, 1]),
-            (Head { number: 5, ack: ack(0b101) }, &[5, 0, 3, 0x34, 0x12, 0xc8, 1, 5]),
+            (Head { number: 5, ack: long(0) }, &[5, 0, 4, 0x34, 0x12, 0xc8, 1]),
+            (Head { number: 5, ack: long(0b101) }, &[5, 0, 6, 0x34, 0x12, 0xc8, 1, 5]),
+            (Head { number: 5, ack: short(None, 0) }, &[5, 0, 0xa1]),
+            (Head { number: 5, ack: short(Some(9), 0) }, &[5, 0, 0xa5, 9]),
+            (Head { number: 5, ack: short(None, 0b101) }, &[5, 0, 0xa3, 5]),
+            (Head { number: 5, ack: short(Some(9), 0b101) }, &[5, 0, 0xa7, 9, 5]),
         ];
         for (head, bytes) in golden {
             let mut out = vec![];
@@ -130,14 +165,26 @@ mod tests {
     #[test]
     fn the_longest_head_is_as_long_as_stated() {
         let mut out = vec![];
-        Head { number: 0, ack: Some(Ack { newest: 0, delay: u64::MAX, missing: u64::MAX }) }.put(&mut out);
+        let ack = Ack { newest: Newest::Long(0), delay: Some(u64::MAX), missing: u64::MAX };
+        Head { number: 0, ack: Some(ack) }.put(&mut out);
         assert_eq!(out.len(), MAX_HEAD);
+    }
+
+    #[test]
+    fn flags_that_mean_nothing_are_refused() {
+        for flags in (0u8..=255).filter(|flags| flags & SHORT == 0 && ![0, 4, 6].contains(flags)) {
+            let head = Head::read(&mut Reader::new(&[0, 0, flags, 1, 1, 1, 1]));
+            assert_eq!(head, Err(Malformed::Forbidden), "{flags}");
+        }
     }
 
     proptest! {
         #[test]
-        fn heads_round_trip(number: u16, ack: Option<(u16, u64, u64)>) {
-            let ack = ack.map(|(newest, delay, missing)| Ack { newest, delay: delay & 0xffff, missing });
+        fn heads_round_trip(number: u16, ack: Option<(u16, Option<u16>, u64)>, short: bool) {
+            let ack = ack.map(|(newest, delay, missing)| match short {
+                true => Ack { newest: Newest::Short(newest as u8 & 31), delay: delay.map(u64::from), missing },
+                false => Ack { newest: Newest::Long(newest), delay: delay.or(Some(0)).map(u64::from), missing },
+            });
             let head = Head { number, ack };
             let mut out = vec![];
             head.put(&mut out);

@@ -7,7 +7,7 @@ use sametick_sim::Time;
 
 use crate::channel::Channel;
 use crate::codec::Malformed;
-use crate::packet::{ACK_SPAN, Ack, widen};
+use crate::packet::{ACK_SPAN, Ack, Newest, SHORT_SPAN, widen};
 
 /// How many packets are remembered. At 5,000 a second and 200 ms, half of that is in flight; it takes 48 KiB.
 pub const MAX_REMEMBERED: usize = 2_048;
@@ -53,6 +53,8 @@ pub struct Cargo {
     pub urgent: bool,
     /// Whether the packet carried the close.
     pub close: bool,
+    /// The newest of the other side's numbers that the packet acknowledged.
+    pub told: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +72,10 @@ struct Sent {
     redundant_until: u64,
     /// How many pieces had been sent before those of this packet; the low bits are enough.
     pieces_from: u32,
-    pieces: u8,
+    /// The low bits of the newest number it acknowledged, if it acknowledged any.
+    told: u16,
     fate: Fate,
     eliciting: bool,
-    close: bool,
 }
 
 /// The pieces that one packet carried.
@@ -95,6 +97,8 @@ pub enum Told<'a> {
         eliciting: bool,
         /// Whether it carried the close.
         close: bool,
+        /// The low bits of the newest number that it acknowledged.
+        told: Option<u16>,
         /// Which reliable pieces it carried.
         pieces: Pieces<'a>,
         /// Whether it had been suspected, and its pieces sent again.
@@ -121,6 +125,9 @@ pub struct SentPackets {
     newest_acked: Option<u64>,
     newest_eliciting: Option<u64>,
     newest_urgent: Option<u64>,
+    /// The first packet that acknowledged something; all later ones do. The first that carried the close; likewise.
+    acks_from: Option<u64>,
+    close_from: Option<u64>,
     /// Every packet below this has been looked at for suspicion.
     looked_at: u64,
 }
@@ -139,30 +146,48 @@ impl SentPackets {
 
     /// Remembers a packet with what was loaded; it has the number that [`Self::next_number`] gave.
     pub fn push(&mut self, now: Time, cargo: Cargo) {
-        let Cargo { redundant_until, eliciting, urgent, close } = cargo;
+        let Cargo { redundant_until, eliciting, urgent, close, told } = cargo;
+        let number = self.next_number();
         let pieces = core::mem::take(&mut self.loaded);
         let pieces_from =
             self.pieces_before.wrapping_add(self.pieces.len() as u32).wrapping_sub(u32::from(pieces));
         if eliciting {
-            self.newest_eliciting = Some(self.next_number());
+            self.newest_eliciting = Some(number);
         }
         if urgent {
-            self.newest_urgent = Some(self.next_number());
+            self.newest_urgent = Some(number);
+        }
+        if close {
+            self.close_from.get_or_insert(number);
+        }
+        if told.is_some() {
+            self.acks_from.get_or_insert(number);
         }
         self.packets.push_back(Sent {
             at: now,
             redundant_until,
             pieces_from,
-            pieces,
+            told: told.unwrap_or(0) as u16,
             fate: Fate::Flying,
             eliciting,
-            close,
         });
     }
 
-    /// Takes an ack. Returns when its newest packet was sent, if that is news.
-    pub fn on_ack(&mut self, ack: &Ack, mut tell: impl FnMut(Told<'_>)) -> Result<Option<Time>, Malformed> {
-        let newest = widen(ack.newest, self.newest_acked.unwrap_or(0));
+    /// Takes an ack; `in_order` says that no later packet has brought one. Returns when its newest packet was sent, if
+    /// that is news.
+    pub fn on_ack(
+        &mut self,
+        ack: &Ack,
+        in_order: bool,
+        mut tell: impl FnMut(Told<'_>),
+    ) -> Result<Option<Time>, Malformed> {
+        let before = self.newest_acked.unwrap_or(0);
+        let newest = match ack.newest {
+            // A later ack has told all of this one.
+            Newest::Short(_) if !in_order => return Ok(None),
+            Newest::Short(low) => before + (u64::from(low).wrapping_sub(before) & (SHORT_SPAN - 1)),
+            Newest::Long(low) => widen(low, before),
+        };
         if newest >= self.next_number() {
             return Err(Malformed::Forbidden);
         }
@@ -183,15 +208,25 @@ impl SentPackets {
         let sent = self.packets.get_mut(at).filter(|sent| sent.fate != Fate::Acked)?;
         let suspected = sent.fate == Fate::Suspected;
         sent.fate = Fate::Acked;
-        let sent = *sent;
-        let Sent { redundant_until, eliciting, close, .. } = sent;
-        tell(Told::Acked { redundant_until, eliciting, close, pieces: self.pieces_of(sent), suspected });
-        Some(sent.at)
+        let Sent { redundant_until, eliciting, told, at: sent_at, .. } = *sent;
+        let is_from = |from: Option<u64>| from.is_some_and(|from| number >= from);
+        tell(Told::Acked {
+            redundant_until,
+            eliciting,
+            close: is_from(self.close_from),
+            told: is_from(self.acks_from).then_some(told),
+            pieces: self.pieces_of(at),
+            suspected,
+        });
+        Some(sent_at)
     }
 
-    fn pieces_of(&self, sent: Sent) -> Pieces<'_> {
-        let from = sent.pieces_from.wrapping_sub(self.pieces_before) as usize;
-        self.pieces.range(from..from + usize::from(sent.pieces))
+    /// The pieces of the packet at a place: up to those of the next one.
+    fn pieces_of(&self, at: usize) -> Pieces<'_> {
+        let from = |sent: &Sent| sent.pieces_from.wrapping_sub(self.pieces_before) as usize;
+        let end = self.pieces.len() - usize::from(self.loaded);
+        let place = |at: usize| self.packets.get(at).map_or(end, from);
+        self.pieces.range(place(at)..place(at + 1))
     }
 
     /// Looks for packets that seem lost, and forgets those whose fate is known. `patience_us` is how long a packet
@@ -244,15 +279,15 @@ impl SentPackets {
     fn suspect(&mut self, at: usize, tell: &mut impl FnMut(Told<'_>)) {
         if let Some(sent) = self.packets.get_mut(at).filter(|sent| sent.fate == Fate::Flying) {
             sent.fate = Fate::Suspected;
-            let sent = *sent;
-            tell(Told::Suspected(self.pieces_of(sent)));
+            tell(Told::Suspected(self.pieces_of(at)));
         }
     }
 
     fn forget_first(&mut self) {
-        if let Some(sent) = self.packets.pop_front() {
-            self.pieces.drain(..usize::from(sent.pieces));
-            self.pieces_before = self.pieces_before.wrapping_add(u32::from(sent.pieces));
+        let pieces = self.pieces_of(0).len();
+        if self.packets.pop_front().is_some() {
+            self.pieces.drain(..pieces);
+            self.pieces_before = self.pieces_before.wrapping_add(pieces as u32);
             self.first += 1;
         }
     }
@@ -274,6 +309,10 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
+    fn ack(newest: u16, missing: u64) -> Ack {
+        Ack { newest: Newest::Long(newest), delay: None, missing }
+    }
+
     fn fates(sent: &mut SentPackets, ack: Ack, now: Time) -> (Vec<&'static str>, Option<Time>) {
         let mut told = vec![];
         let name = |t: Told<'_>| match t {
@@ -282,7 +321,7 @@ mod tests {
             Told::Suspected(_) => "suspected",
             Told::Lost => "lost",
         };
-        let at = sent.on_ack(&ack, |t| told.push(name(t))).unwrap();
+        let at = sent.on_ack(&ack, true, |t| told.push(name(t))).unwrap();
         sent.look(now, 100_000, 100_000, |t| told.push(name(t)));
         (told, at)
     }
@@ -292,17 +331,17 @@ mod tests {
         let mut sent = SentPackets::default();
         (0..5).for_each(|ms| sent.push(Time::from_millis(ms), Cargo::default()));
         let now = Time::from_millis(50);
-        let (told, at) = fates(&mut sent, Ack { newest: 4, delay: 0, missing: 0b1000 }, now);
+        let (told, at) = fates(&mut sent, ack(4, 0b1000), now);
         assert_eq!(told, ["acked", "acked", "acked", "acked", "suspected"]);
         assert_eq!(at, Some(Time::from_millis(4)));
-        assert_eq!(fates(&mut sent, Ack { newest: 4, delay: 0, missing: 0 }, now), (vec!["late"], None));
+        assert_eq!(fates(&mut sent, ack(4, 0), now), (vec!["late"], None));
     }
 
     #[test]
     fn a_packet_whose_time_has_passed_is_lost() {
         let mut sent = SentPackets::default();
         (0..3).for_each(|ms| sent.push(Time::from_millis(ms), Cargo::default()));
-        let (told, _) = fates(&mut sent, Ack { newest: 2, delay: 0, missing: 0b10 }, Time::from_millis(200));
+        let (told, _) = fates(&mut sent, ack(2, 0b10), Time::from_millis(200));
         assert_eq!(told, ["acked", "acked", "suspected", "lost"]);
         assert_eq!(sent.next_number(), 3);
     }
@@ -334,14 +373,14 @@ mod tests {
             (0..number % 4).for_each(|n| sent.load(piece(10 * number + n)));
             sent.push(Time::ZERO, Cargo::default());
             if number >= 10 {
-                let ack = Ack { newest: (number - 10) as u16, delay: 0, missing: u64::MAX };
+                let ack = ack((number - 10) as u16, u64::MAX);
                 let mut got = vec![];
                 let tell = |told: Told<'_>| {
                     if let Told::Acked { pieces, .. } = told {
                         got.extend(pieces.copied());
                     }
                 };
-                sent.on_ack(&ack, tell).unwrap();
+                sent.on_ack(&ack, true, tell).unwrap();
                 let expected: Vec<_> =
                     (0..(number - 10) % 4).map(|n| piece(10 * (number - 10) + n)).collect();
                 assert_eq!(got, expected);
@@ -355,7 +394,20 @@ mod tests {
     fn acks_for_packets_that_were_never_sent_are_refused() {
         let mut sent = SentPackets::default();
         sent.push(Time::ZERO, Cargo::default());
-        let ack = Ack { newest: 1, delay: 0, missing: 0 };
-        assert_eq!(sent.on_ack(&ack, |_| {}), Err(Malformed::Forbidden));
+        assert_eq!(sent.on_ack(&ack(1, 0), true, |_| {}), Err(Malformed::Forbidden));
+    }
+
+    #[test]
+    fn a_short_ack_goes_on_from_the_highest_acknowledged() {
+        let mut sent = SentPackets::default();
+        (0..200).for_each(|_| sent.push(Time::ZERO, Cargo::default()));
+        let short = |number: u8| Ack { newest: Newest::Short(number & 31), delay: None, missing: 0 };
+        sent.on_ack(&ack(100, 0), true, |_| {}).unwrap();
+        for (number, in_order, expected) in
+            [(100, true, 100), (131, true, 131), (99, false, 131), (162, true, 162)]
+        {
+            sent.on_ack(&short(number), in_order, |_| {}).unwrap();
+            assert_eq!(sent.newest_acked, Some(expected));
+        }
     }
 }

@@ -4,7 +4,7 @@ use sametick_sim::Time;
 use sametick_wire::codec::{Reader, put_varint};
 use sametick_wire::frame::{Frame, MAX_CLOSE_TEXT, put_chunk_head, put_message, put_ordered_head, put_ping};
 use sametick_wire::link::KEEP_ALIVE_US;
-use sametick_wire::packet::{Ack, Head, MAX_DATAGRAM, MAX_QUIC_DATAGRAM};
+use sametick_wire::packet::{Ack, Head, MAX_DATAGRAM, MAX_QUIC_DATAGRAM, Newest};
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{
     Carrier, Channel, Closed, Delivery, Input, LaneId, Link, Malformed, Output, Reason, SendError,
@@ -138,7 +138,7 @@ fn the_text_of_a_close_is_cut_between_characters() {
 
 #[test]
 fn acks_for_packets_that_were_never_sent_end_the_link() {
-    let ack = |newest| Some(Ack { newest, delay: 0, missing: 0 });
+    let ack = |newest| Some(Ack { newest: Newest::Long(newest), delay: Some(0), missing: 0 });
     let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
     let sent = datagrams(&mut link).len() as u16;
     assert_eq!(link.handle(Time::ZERO, Input::Datagram(&packet(0, ack(sent - 1), |_| {}))), Ok(()));

@@ -310,7 +310,7 @@ fn garbage_ends_the_link_without_harm() {
     for (carrier, input, error) in [
         (Carrier::Datagrams, Input::Datagram(&[0, 0, 0, 0x70 | 9]), Malformed::UnknownKind),
         (Carrier::Datagrams, Input::Datagram(&[0]), Malformed::Truncated),
-        (Carrier::Datagrams, Input::Datagram(&[0, 0, 1, 9, 0, 0]), Malformed::Forbidden),
+        (Carrier::Datagrams, Input::Datagram(&[0, 0, 4, 9, 0, 0]), Malformed::Forbidden),
         (Carrier::Stream, Input::Datagram(&[0, 0, 0]), Malformed::Forbidden),
         (Carrier::Stream, Input::Stream(sametick_wire::LaneId(1), &[0]), Malformed::Forbidden),
         (Carrier::DatagramsAndStreams, Input::Datagram(&[0, 0, 0, 0x30, 0, 1, 1]), Malformed::Forbidden),

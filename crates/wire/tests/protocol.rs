@@ -7,7 +7,7 @@ use sametick_wire::access::AccessKey;
 use sametick_wire::block::{Until, put_redundant};
 use sametick_wire::frame::{put_message, put_ordered_head};
 use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
-use sametick_wire::packet::{Ack, Head};
+use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::ticket::{Ticket, TicketSigner};
 use sametick_wire::{Carrier, Channel, Input, Link, Output};
 
@@ -39,11 +39,21 @@ fn documented(bytes: &[u8]) {
 #[test]
 fn the_packet() {
     let mut packet = vec![];
-    Head { number: 5, ack: Some(Ack { newest: 0x1234, delay: 200, missing: 0b101 }) }.put(&mut packet);
+    let ack = Ack { newest: Newest::Long(0x1234), delay: Some(200), missing: 0b101 };
+    Head { number: 5, ack: Some(ack) }.put(&mut packet);
     put_message(&mut packet, Channel::State, b"hi");
     put_ordered_head(&mut packet, Channel::Chunks, 300, 3);
     packet.extend_from_slice(b"xyz");
     put_redundant(&mut packet, Until::new(0x0104, 2, true), [&b"a"[..], b""].into_iter());
+    documented(&packet);
+}
+
+#[test]
+fn a_packet_of_a_relay() {
+    let mut packet = vec![];
+    Head { number: 5, ack: Some(Ack { newest: Newest::Short(0x14), delay: Some(9), missing: 0 }) }
+        .put(&mut packet);
+    put_redundant(&mut packet, Until::new(12, 1, true), [&b"ticks"[..]].into_iter());
     documented(&packet);
 }
 
