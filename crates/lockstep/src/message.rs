@@ -88,6 +88,8 @@ pub struct Join {
     pub rate: u16,
     /// How many seats the session has, if this begins it.
     pub seats: u8,
+    /// With how many players it begins then.
+    pub wait_for: u8,
     /// What the player is called.
     pub name: String,
     /// Only watch.
@@ -114,8 +116,8 @@ pub enum ToPeer {
         seat: Option<Seat>,
         /// The last tick that has been closed. Everything up to it follows as `Ticks`.
         closed: Tick,
-        /// How long ago that was, in microseconds.
-        age_us: u64,
+        /// How long ago that was, in microseconds; negative if the session is about to begin.
+        age_us: i64,
         /// What the session was begun with.
         setup: Vec<u8>,
         /// Ticks a second.

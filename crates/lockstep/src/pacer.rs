@@ -181,15 +181,14 @@ impl Pacer {
         (self.wanted_us() as u64 / self.rate.tick_micros().max(1)) as u32 + 1
     }
 
-    /// How far ahead of the relay's present tick own ticks have to be.
-    pub fn lead_ticks(&self) -> u32 {
-        let lead_us = self.path.rtt_us / 2 + 2 * self.path.jitter_us + self.wanted_us() as u64;
-        (lead_us / self.rate.tick_micros().max(1)) as u32 + 2
+    /// How long before its tick closes an input has to be sent, if all that is known of the path was sent a transit ago.
+    pub fn lead_us(&self) -> u64 {
+        self.path.rtt_us + 2 * self.path.jitter_us + self.wanted_us() as u64
     }
 
-    /// How long a packet takes from the relay to here, in ticks.
-    pub fn transit_ticks(&self) -> u32 {
-        (self.path.rtt_us / 2 / self.rate.tick_micros().max(1)) as u32
+    /// How far ahead of the relay's tick, as it was when what we hear now was sent, own ticks have to be.
+    pub fn lead_ticks(&self) -> u32 {
+        (self.lead_us() / self.rate.tick_micros().max(1)) as u32 + 2
     }
 
     /// A tick has been taken.

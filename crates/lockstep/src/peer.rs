@@ -100,6 +100,8 @@ pub struct JoinAs<G: Game> {
     pub seed: u64,
     /// How many seats it has then.
     pub seats: u8,
+    /// With how many players it begins then; those who come before wait.
+    pub wait_for: u8,
     /// What the player is called.
     pub name: String,
     /// The git commit this was built from.
@@ -142,6 +144,7 @@ impl<G: Game> Peer<G> {
             seed: join.seed,
             rate: G::RATE.per_second() as u16,
             seats: join.seats,
+            wait_for: join.wait_for,
             name: join.name.clone(),
             watch: join.watch,
         });
@@ -294,7 +297,7 @@ impl<G: Game> Peer<G> {
                 self.play = Some(Play::new(seat, &setup, closed));
                 self.asked_at = Some(self.now);
                 if closed == Tick::ZERO {
-                    self.launch(closed + (age_us / G::RATE.tick_micros().max(1)) as u32);
+                    self.launch_first(age_us);
                 }
                 self.use_early()
             }
@@ -341,9 +344,18 @@ impl<G: Game> Peer<G> {
     /// tells us so was sent.
     fn launch(&mut self, present: Tick) {
         let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
-        let start = present + self.pacer.transit_ticks() + self.pacer.lead_ticks();
+        let start = present + self.pacer.lead_ticks();
         play.run_ahead(start);
         self.pacer.launch(self.now, play.shown().0);
+    }
+
+    /// Begins own ticks in a session that is about to begin, or has just begun.
+    fn launch_first(&mut self, age_us: i64) {
+        let early_us = -age_us - self.pacer.lead_us() as i64;
+        match u64::try_from(early_us) {
+            Ok(early_us) => self.pacer.launch(self.now.plus_micros(early_us), Tick::ZERO),
+            Err(_) => self.launch(Tick((age_us.max(0) as u64 / G::RATE.tick_micros().max(1)) as u32)),
+        }
     }
 
     /// Closed ticks that continue what we have, or do not yet.

@@ -14,7 +14,7 @@ use sametick_wire::{Channel, Malformed};
 use crate::inquiry::Report;
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
 use crate::outbox::Outbox;
-use crate::session::{Facts, Member, Session, SessionId, refuse};
+use crate::session::{Facts, Member, START_DELAY_US, Session, SessionId, refuse};
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
@@ -101,10 +101,11 @@ struct Room {
 }
 
 impl Room {
-    /// When the next tick closes, or the room is given up.
-    fn wake_at(&self) -> Time {
+    /// When the next tick closes, or the room is given up, or at least is looked at again.
+    fn wake_at(&self, now: Time) -> Time {
         let given_up = self.empty_since.map(|since| since.plus_micros(LINGER_US));
-        given_up.map_or(self.session.wake_at(), |at| at.min(self.session.wake_at()))
+        let idle = now.plus_micros(START_DELAY_US / 2);
+        given_up.into_iter().chain(self.session.wake_at()).min().unwrap_or(idle)
     }
 }
 
@@ -278,8 +279,8 @@ impl Relay {
             seats: join.seats,
         };
         let key = door.key.clone();
-        let session = Session::new(self.now, id, facts, self.config.ticks_per_packet);
-        self.wakes.push(Reverse((session.wake_at(), id)));
+        let session = Session::new(id, facts, join.wait_for, self.config.ticks_per_packet);
+        self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
         self.rooms.insert(id, Room { key, session, empty_since: Some(self.now) });
@@ -312,7 +313,7 @@ impl Relay {
                 self.over.push(id);
                 self.outbox.push_bare(Output::Ended(id));
             } else {
-                self.wakes.push(Reverse((room.wake_at(), id)));
+                self.wakes.push(Reverse((room.wake_at(self.now), id)));
             }
         }
     }

@@ -34,6 +34,10 @@ pub const MAX_CATCH_UP: u32 = 30;
 /// Closed ticks whose inputs can be read again: more than are closed between two looks at the relay's output.
 const RECENT: usize = MAX_RUN as usize;
 
+/// A session begins this long after its players have come: long enough for a welcome to arrive and a first input to come back
+/// from most places.
+pub const START_DELAY_US: u64 = 300_000;
+
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
 
@@ -180,6 +184,7 @@ impl Chair {
 struct Membership {
     seat: Option<Seat>,
     name: String,
+    commit: String,
     resent_at: Option<Time>,
     diagnostics: Option<Diagnostics>,
     /// How often it was given the good state since this tick.
@@ -206,8 +211,10 @@ pub struct Participant<'a> {
 pub struct Session {
     id: SessionId,
     facts: Facts,
-    /// When tick 0 stood.
-    epoch: Time,
+    /// When tick 0 stood, or will; none while the session waits for players.
+    epoch: Option<Time>,
+    /// With how many players it begins.
+    wait_for: u8,
     history: History,
     chairs: [Option<Box<Chair>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
@@ -230,12 +237,14 @@ pub struct Session {
 type Out = Outbox<Output>;
 
 impl Session {
-    /// A session that begins now. So many closed ticks are sent together; if none, latency decides.
-    pub fn new(now: Time, id: SessionId, facts: Facts, ticks_per_packet: Option<u32>) -> Session {
+    /// A session that begins as soon as `wait_for` players are there. So many closed ticks are sent together; if none, latency
+    /// decides.
+    pub fn new(id: SessionId, facts: Facts, wait_for: u8, ticks_per_packet: Option<u32>) -> Session {
         Session {
             id,
             facts,
-            epoch: now,
+            epoch: None,
+            wait_for,
             history: History::default(),
             chairs: [const { None }; MAX_SEATS],
             members: BTreeMap::new(),
@@ -311,13 +320,13 @@ impl Session {
         self.mismatches
     }
 
-    /// When the next tick closes.
-    pub fn wake_at(&self) -> Time {
-        self.due(self.history.last().next())
+    /// When the next tick closes; never while the session waits for players.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.epoch.map(|epoch| self.due(epoch, self.history.last().next()))
     }
 
-    fn due(&self, tick: Tick) -> Time {
-        self.epoch.plus_micros(self.facts.rate.due_micros(tick))
+    fn due(&self, epoch: Time, tick: Tick) -> Time {
+        epoch.plus_micros(self.facts.rate.due_micros(tick))
     }
 
     /// A peer wants to take part.
@@ -334,28 +343,56 @@ impl Session {
         }
         if let Some(seat) = seat {
             self.chairs[seat.index()] = Some(Chair::new(member));
-            let (name, commit) = (join.name.clone(), join.commit.clone());
-            let joined = Record::Joined { tick: self.history.last().next(), seat, name, commit };
-            out.push_bare(Output::Record(self.id, joined));
             // Somebody who comes can tip the scales.
             self.disputed = false;
         }
         // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
         self.send_ticks(out);
-        let name = join.name.clone();
-        let resyncs = (Tick::ZERO, 0);
-        self.members.insert(member, Membership { seat, name, resent_at: None, diagnostics: None, resyncs });
-        let closed = self.history.last();
-        let welcome = ToPeer::Welcome {
+        let membership = Membership {
             seat,
+            name: join.name.clone(),
+            commit: join.commit.clone(),
+            resent_at: None,
+            diagnostics: None,
+            resyncs: (Tick::ZERO, 0),
+        };
+        self.members.insert(member, membership);
+        match self.epoch {
+            Some(epoch) => self.welcome(now, epoch, member, out),
+            None => self.begin(now, out),
+        }
+        Ok(())
+    }
+
+    /// Begins, if enough players are there: a moment from now, so that everybody can be in time for the first tick.
+    fn begin(&mut self, now: Time, out: &mut Out) {
+        let players = self.members.values().filter(|membership| membership.seat.is_some()).count();
+        if players < usize::from(self.wait_for.min(self.facts.seats)) {
+            return;
+        }
+        let epoch = now.plus_micros(START_DELAY_US);
+        self.epoch = Some(epoch);
+        let members: Vec<Member> = self.members.keys().copied().collect();
+        members.into_iter().for_each(|member| self.welcome(now, epoch, member, out));
+    }
+
+    fn welcome(&self, now: Time, epoch: Time, member: Member, out: &mut Out) {
+        let closed = self.history.last();
+        let Some(Membership { seat, name, commit, .. }) = self.members.get(&member) else { return };
+        if let Some(seat) = *seat {
+            let (name, commit) = (name.clone(), commit.clone());
+            let joined = Record::Joined { tick: closed.next(), seat, name, commit };
+            out.push_bare(Output::Record(self.id, joined));
+        }
+        let welcome = ToPeer::Welcome {
+            seat: *seat,
             closed,
-            age_us: now.micros_since(self.due(closed)),
+            age_us: now.as_micros() as i64 - self.due(epoch, closed).as_micros() as i64,
             setup: self.facts.setup.clone(),
             rate: self.facts.rate.per_second() as u16,
         };
         send(out, member, Channel::Control, &welcome);
         self.send_history(member, Channel::Control, Tick(1), out);
-        Ok(())
     }
 
     fn free_seat(&self) -> Option<Seat> {
@@ -384,15 +421,19 @@ impl Session {
         }
         self.review(now, out);
         let Some(seat) = membership.seat else { return };
-        if let Some(chair) = &mut self.chairs[seat.index()] {
-            chair.leaving = Some(why);
+        match &mut self.chairs[seat.index()] {
+            // Nobody has seen it come.
+            chair if self.epoch.is_none() => *chair = None,
+            Some(chair) => chair.leaving = Some(why),
+            None => {}
         }
     }
 
     /// A peer's input for a tick. Late ones and repeats change nothing but the counts.
     pub fn input(&mut self, now: Time, member: Member, tick: Tick, input: Opaque) -> Result<(), Malformed> {
         let closed = self.history.last();
-        let slack_us = self.due(tick).as_micros() as i64 - now.as_micros() as i64;
+        let epoch = self.epoch.ok_or(Malformed::Forbidden)?;
+        let slack_us = self.due(epoch, tick).as_micros() as i64 - now.as_micros() as i64;
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
         let seat = seat.ok_or(Malformed::Forbidden)?;
         let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
@@ -482,14 +523,16 @@ impl Session {
     pub fn on_time(&mut self, now: Time, out: &mut Out) {
         self.inquire_quietly(now, out);
         for _ in 0..MAX_CATCH_UP {
-            if self.wake_at() > now {
+            if self.wake_at().is_none_or(|at| at > now) {
                 return;
             }
             self.close(now, out);
         }
         // Stalled for longer than is made up for: the clock of the session stands still for the rest.
-        let behind_us = now.micros_since(self.wake_at());
-        self.epoch = self.epoch.plus_micros(behind_us);
+        if let Some(at) = self.wake_at() {
+            let behind_us = now.micros_since(at);
+            self.epoch = self.epoch.map(|epoch| epoch.plus_micros(behind_us));
+        }
     }
 
     fn close(&mut self, now: Time, out: &mut Out) {

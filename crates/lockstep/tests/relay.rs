@@ -3,13 +3,18 @@
 use sametick_lockstep::message::{self, Join, ToPeer, ToRelay, put_inputs};
 use sametick_lockstep::relay::{Input, LINGER_US, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
-use sametick_lockstep::session::{Member, Session};
+use sametick_lockstep::session::{Member, START_DELAY_US, Session};
 use sametick_sim::record::Leaving;
 use sametick_sim::{BuildId, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
 
 fn key(build: u8) -> SessionKey {
     SessionKey { build: BuildId::from_bytes([build; 16]), name: "den".into() }
+}
+
+/// So long after the first tick has begun.
+fn at_ms(ms: u64) -> Time {
+    Time::from_micros(START_DELAY_US + ms * 1_000)
 }
 
 fn session(relay: &Relay, build: u8) -> Option<&Session> {
@@ -31,18 +36,27 @@ fn drain(relay: &mut Relay) -> (Vec<Sent>, Vec<Member>) {
     }
 }
 
-fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u8) -> ToPeer {
-    relay.handle(Time::ZERO, Input::Opened(member, key, SchemaHash::from_bytes([3; SchemaHash::LEN])));
-    let join = ToRelay::Join(Join {
+fn opened(member: Member, key: SessionKey) -> Input<'static> {
+    Input::Opened(member, key, SchemaHash::from_bytes([3; SchemaHash::LEN]))
+}
+
+fn asking(seats: u8) -> Join {
+    Join {
         game: "any".into(),
         commit: "c0ffee".into(),
         setup: vec![7],
         seed: 7,
         rate: 60,
         seats,
+        wait_for: 1,
         name: "ada".into(),
         watch: false,
-    });
+    }
+}
+
+fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u8) -> ToPeer {
+    relay.handle(Time::ZERO, opened(member, key));
+    let join = ToRelay::Join(asking(seats));
     relay.handle(Time::ZERO, Input::Message(member, Channel::Control, &message::to_bytes(&join)));
     let (sent, closed) = drain(relay);
     assert_eq!(closed, []);
@@ -59,7 +73,7 @@ fn builds_never_meet() {
     }
     assert_eq!(session(&relay, 1).unwrap().members(), 2);
     assert_eq!(session(&relay, 2).unwrap().members(), 1);
-    relay.handle(Time::from_millis(17), Input::Timeout);
+    relay.handle(at_ms(17), Input::Timeout);
     let (sent, _) = drain(&mut relay);
     let ticks = |build: u64| {
         sent.iter().filter(|(to, channel, _)| *channel == Channel::Input && to.0 == build).count()
@@ -124,12 +138,12 @@ fn a_late_input_is_an_omission_and_a_repeat_changes_nothing() {
     let send = |relay: &mut Relay, now_ms: u64, tick: u32, byte: u8| {
         let mut out = vec![];
         put_inputs(&mut out, Tick(tick), [&Opaque::new(&[byte]).unwrap()].into_iter());
-        relay.handle(Time::from_millis(now_ms), Input::Message(Member(0), Channel::Input, &out));
+        relay.handle(at_ms(now_ms), Input::Message(Member(0), Channel::Input, &out));
     };
     send(&mut relay, 1, 2, 5);
     send(&mut relay, 2, 2, 9);
     for ms in [17, 34, 51] {
-        relay.handle(Time::from_millis(ms), Input::Timeout);
+        relay.handle(at_ms(ms), Input::Timeout);
     }
     send(&mut relay, 52, 3, 1);
     let session = session(&relay, 1).unwrap();
@@ -143,4 +157,27 @@ fn a_late_input_is_an_omission_and_a_repeat_changes_nothing() {
         (1, 1, 1),
         "tick 1 was before the first"
     );
+}
+
+#[test]
+fn a_session_can_wait_for_its_players() {
+    let mut relay = Relay::new(RelayConfig::default());
+    let mut welcomes = vec![];
+    for member in 0..4 {
+        relay.handle(Time::ZERO, opened(Member(member), key(1)));
+        let join = message::to_bytes(&ToRelay::Join(Join { wait_for: 3, ..asking(4) }));
+        relay.handle(Time::ZERO, Input::Message(Member(member), Channel::Control, &join));
+        if member == 1 {
+            // Somebody who goes again before it begins leaves no trace.
+            relay.handle(Time::ZERO, Input::Closed(Member(1), Leaving::Left));
+        }
+        welcomes.push(drain(&mut relay).0.len());
+        relay.handle(Time::from_millis(member), Input::Timeout);
+        assert_eq!(session(&relay, 1).unwrap().history().last(), Tick(0));
+    }
+    assert_eq!(welcomes, [0, 0, 0, 3], "all are welcomed together");
+    relay.handle(Time::from_millis(4).plus_micros(START_DELAY_US + 16_667), Input::Timeout);
+    let rows = session(&relay, 1).unwrap().rows(Tick(1)).unwrap().clone();
+    let joined: Vec<u8> = rows.iter().filter(|row| row.joined).map(|row| row.seat.0).collect();
+    assert_eq!(joined, [0, 1, 2]);
 }

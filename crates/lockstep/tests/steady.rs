@@ -83,8 +83,15 @@ fn counted<T>(count: &mut u64, work: impl FnOnce() -> T) -> T {
 impl World {
     fn new() -> World {
         let path = Path { rtt_us: 2 * Network::DELAY_US, ..Path::default() };
-        let join =
-            JoinAs { setup: (), seed: 0, seats: 4, name: "ada".into(), commit: String::new(), watch: false };
+        let join = JoinAs {
+            setup: (),
+            seed: 0,
+            seats: 4,
+            wait_for: 1,
+            name: "ada".into(),
+            commit: String::new(),
+            watch: false,
+        };
         let mut relay = Relay::new(RelayConfig::default());
         let key = SessionKey { build: Plain::BUILD, name: "den".into() };
         for member in 0..4 {

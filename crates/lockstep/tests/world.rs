@@ -101,7 +101,7 @@ impl World {
         let mut pair = Pair::new(Carrier::Datagrams, self.network.parse().unwrap(), seed);
         pair.run_until(self.now);
         let (name, commit) = (format!("p{number}"), "c0ffee".into());
-        let join = JoinAs { setup: self.seed, seed: self.seed, seats: 8, name, commit, watch };
+        let join = JoinAs { setup: self.seed, seed: self.seed, seats: 8, wait_for: 1, name, commit, watch };
         let peer = Peer::new(self.now, &join, pair.link(Side::A).stats().into());
         let player = Player {
             pair,

@@ -159,7 +159,7 @@ impl Bots {
         let name = format!("bot {}", self.bots.len() + 1);
         let Setup { seed, players: seats, .. } = self.plan.setup;
         let commit = crate::COMMIT.into();
-        let join = JoinAs { setup: self.plan.setup, seed, seats, name, commit, watch: false };
+        let join = JoinAs { setup: self.plan.setup, seed, seats, wait_for: 1, name, commit, watch: false };
         let stats = links.stats(key).unwrap_or_default();
         let peer = Peer::new(now, &join, stats.into());
         self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), stats });
