@@ -64,7 +64,8 @@ fn put(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// Every kind of frame that a datagram of raw UDP may carry but the close.
 fn frames(out: &mut Vec<u8>) {
     put_message(out, Channel::State, b"state");
-    put_prompt(out);
+    put_prompt(out, false);
+    put_prompt(out, true);
     put_ordered_head(out, Channel::Chat, 0, 4);
     out.extend_from_slice(b"\x02hi\x00");
     put_ordered_head(out, Channel::Chunks, 300, 1);

@@ -8,6 +8,9 @@ use crate::packet::{ACK_SPAN, Ack, DELAY_UNIT_US, Newest, SHORT_SPAN, widen};
 /// whether they are repeats: this is also the replay window of raw UDP.
 pub const ARRIVAL_WINDOW: u64 = 1_024;
 
+/// How many numbers before the newest are recent. Three later packets make one suspect, and some of them may be lost too.
+const RECENT: u64 = 8;
+
 const WORDS: usize = (ARRIVAL_WINDOW / 64) as usize;
 
 /// What became of a packet's number.
@@ -72,6 +75,13 @@ impl Arrivals {
     /// The newest number that has arrived.
     pub fn newest(&self) -> Option<u64> {
         self.next.checked_sub(1)
+    }
+
+    /// Whether any of the last few numbers before the newest is missing: the other side may be about to send again what it
+    /// carried.
+    pub fn has_recent_gap(&self) -> bool {
+        let newest = self.newest().unwrap_or(0);
+        !self.seen_before(newest) & lowest_bits(newest.min(RECENT)) != 0
     }
 
     /// The other side has had an ack whose newest number ends in `low`.
@@ -151,10 +161,23 @@ mod tests {
         let long = Ack { newest: Newest::Long(6), delay: Some(3), missing: 0b1011 };
         assert_eq!(arrivals.ack(then, false), Some(long));
         arrivals.on_known(3);
+        assert!(arrivals.has_recent_gap());
         let short = Ack { newest: Newest::Short(6), delay: None, missing: 0b1011 };
         assert_eq!(arrivals.ack(then, false), Some(short));
         assert_eq!(arrivals.ack(then, true), Some(Ack { delay: Some(3), ..short }));
         assert_eq!((arrivals.received(), arrivals.expected()), (4, 7));
+    }
+
+    #[test]
+    fn a_gap_is_recent_for_eight_packets() {
+        let mut arrivals = Arrivals::default();
+        assert!(!arrivals.has_recent_gap());
+        for (number, expected) in
+            (0..40u16).filter(|number| *number != 20).zip((0..39).map(|n| (20..28).contains(&n)))
+        {
+            arrivals.note(Time::ZERO, number);
+            assert_eq!(arrivals.has_recent_gap(), expected, "{number}");
+        }
     }
 
     proptest! {

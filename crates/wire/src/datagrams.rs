@@ -151,9 +151,10 @@ impl Datagrams {
         }
         let mut heard = Heard::Something;
         let (wanted, mut urgent) = (!reader.is_empty(), false);
+        let gaps = !newest || self.arrivals.has_recent_gap();
         while !reader.is_empty() {
             let frame = Frame::read(&mut reader)?;
-            urgent |= frame.is_urgent();
+            urgent |= frame.is_urgent(gaps);
             if let Heard::Close = self.on_frame(number, frame, streams, inbox)? {
                 heard = Heard::Close;
             }
@@ -200,7 +201,7 @@ impl Datagrams {
                 streams.incoming(channel).on_piece(offset, bytes)?;
             }
             // A ping is there to be acknowledged, as every frame is.
-            Frame::Prompt | Frame::Ping { .. } | Frame::Pong { .. } => {}
+            Frame::Prompt { .. } | Frame::Ping { .. } | Frame::Pong { .. } => {}
             Frame::Close { code, text } => {
                 streams.closed_by_peer(code, text);
                 return Ok(Heard::Close);
@@ -290,18 +291,19 @@ impl Datagrams {
     /// When something is due next.
     pub fn wake_at(&self, streams: &Streams) -> Time {
         let paced = (self.streams && streams.is_ready()).then(|| self.window.ready_at(&self.rtt)).flatten();
-        [self.ack_due, self.retry_at(), paced]
+        let overdue = self.sent.overdue_at(self.rtt.retry_us());
+        [self.ack_due, self.retry_at(), paced, overdue]
             .into_iter()
             .flatten()
             .fold(self.last_sent.plus_micros(KEEP_ALIVE_US), Time::min)
     }
 
-    fn is_due(&self, now: Time, outbox: &Queue, streams: &Streams, closing: bool) -> bool {
+    /// Whether there is something to send, the ack aside.
+    fn has_cargo(&self, outbox: &Queue, streams: &Streams, closing: bool) -> bool {
         closing
             || self.probe
             || !outbox.is_empty()
             || self.redundant_out.has_fresh()
-            || self.ack_due.is_some_and(|due| due <= now)
             || self.streams && self.window.room() > 0 && streams.is_ready()
     }
 
@@ -315,7 +317,8 @@ impl Datagrams {
         out: &mut Vec<u8>,
     ) -> bool {
         self.window.tick(now, &self.rtt);
-        if !self.is_due(now, outbox, streams, closing.is_some()) {
+        let has_cargo = self.has_cargo(outbox, streams, closing.is_some());
+        if !has_cargo && self.ack_due.is_none_or(|due| due > now) {
             return false;
         }
         self.judge(now, streams, |sent, tell| sent.make_room(tell));
@@ -325,7 +328,12 @@ impl Datagrams {
         if ack.is_some_and(|ack| ack.delay.is_some()) {
             self.delay_told = now;
         }
-        let cargo = self.put_cargo(now, outbox, streams, closing, out);
+        let mut cargo = Cargo::default();
+        // A packet for an ack alone repeats nothing if another packet will do so soon.
+        if has_cargo || self.cadence.next_by().is_none_or(|next| next <= now) {
+            cargo = self.put_cargo(now, outbox, streams, closing, out);
+        }
+        cargo.told = self.arrivals.newest();
         self.finish(now, cargo);
         debug_assert!(out.len() <= self.max_len);
         true
@@ -367,19 +375,16 @@ impl Datagrams {
         if self.probe && !eliciting {
             frame::put_ping(out, 0);
             urgent = true;
-        } else if !urgent && eliciting && (self.probe || self.wants_ack_soon()) {
-            frame::put_prompt(out);
-            urgent = true;
+        } else if !urgent && eliciting {
+            // If we send now and then only, no later packet will make up for this one.
+            urgent = self.probe || self.cadence.next_by().is_none();
+            if urgent || self.window.is_flying() {
+                frame::put_prompt(out, !urgent);
+            }
         }
         let redundant_until = if block_len > 0 { self.redundant_out.put(out) } else { 0 };
-        let (eliciting, close, told) = (out.len() > head_len, closing.is_some(), self.arrivals.newest());
-        Cargo { redundant_until, eliciting, urgent, close, told }
-    }
-
-    /// Whether something hangs on the acks of what we send: reliable bytes that may have to be sent again, or, if we
-    /// send now and then only, anything, since no later packet will make up for it.
-    fn wants_ack_soon(&self) -> bool {
-        self.window.is_flying() || self.cadence.next_by().is_none()
+        let (eliciting, close) = (out.len() > head_len, closing.is_some());
+        Cargo { redundant_until, eliciting, urgent, close, told: None }
     }
 
     /// Has the next [`Self::poll`] send a packet, for the ack in it.

@@ -2,7 +2,7 @@
 //!
 //! | kind | on | fields |
 //! |---|---|---|
-//! | 0 `Prompt` | datagrams | none |
+//! | 0 `Prompt` | datagrams | none; the channel's place says whether only gaps matter |
 //! | 1 `Message` | datagrams, single lane | length, bytes |
 //! | 3 `Ordered` | datagrams without streams | offset, length, bytes |
 //! | 4 `Chunk` | lanes | length, bytes: the channel's stream goes on |
@@ -39,7 +39,10 @@ const CLOSE: u8 = 7;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// The sender would like this packet to be acknowledged soon.
-    Prompt,
+    Prompt {
+        /// Only if something before it is missing.
+        gaps: bool,
+    },
     /// A whole unreliable message.
     Message {
         /// Where it belongs.
@@ -88,9 +91,9 @@ fn head(kind: u8, channel: Channel) -> u8 {
     kind << 4 | channel.number()
 }
 
-/// Appends the wish for an ack soon.
-pub fn put_prompt(out: &mut Vec<u8>) {
-    out.push(PROMPT << 4);
+/// Appends the wish for an ack soon, perhaps only if something before it is missing.
+pub fn put_prompt(out: &mut Vec<u8>, gaps: bool) {
+    out.push(PROMPT << 4 | u8::from(gaps));
 }
 
 /// Appends a whole unreliable message.
@@ -145,7 +148,8 @@ impl<'a> Frame<'a> {
             |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
         let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
         Ok(match head >> 4 {
-            PROMPT => plain().and(Ok(Frame::Prompt))?,
+            PROMPT if number <= 1 => Frame::Prompt { gaps: number == 1 },
+            PROMPT => return Err(Malformed::Forbidden),
             MESSAGE if channel.delivery() != Delivery::Ordered => {
                 Frame::Message { channel, bytes: reader.bytes(channel.max_message())? }
             }
@@ -167,9 +171,11 @@ impl<'a> Frame<'a> {
     }
 
     /// Whether the packet that carries it should be acknowledged soon: something waits for that on the other side.
-    pub const fn is_urgent(&self) -> bool {
+    /// `gaps` says whether packets before it are missing.
+    pub const fn is_urgent(&self, gaps: bool) -> bool {
         match self {
-            Frame::Prompt | Frame::Ordered { .. } | Frame::Ping { .. } | Frame::Close { .. } => true,
+            Frame::Prompt { gaps: only_gaps } => !*only_gaps || gaps,
+            Frame::Ordered { .. } | Frame::Ping { .. } | Frame::Close { .. } => true,
             Frame::Message { .. } | Frame::Redundant(_) | Frame::Chunk { .. } | Frame::Pong { .. } => false,
         }
     }
@@ -177,7 +183,7 @@ impl<'a> Frame<'a> {
     /// Appends the frame. Hot paths use the `put_*` functions, which need no frame in memory first.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Frame::Prompt => put_prompt(out),
+            Frame::Prompt { gaps } => put_prompt(out, *gaps),
             Frame::Message { channel, bytes } => put_message(out, *channel, bytes),
             Frame::Redundant(messages) => messages.put(out),
             Frame::Ordered { channel, offset, bytes } => {
@@ -205,8 +211,9 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let golden: [(Frame<'_>, &[u8]); 7] = [
-            (Frame::Prompt, b"\x00"),
+        let golden: [(Frame<'_>, &[u8]); 8] = [
+            (Frame::Prompt { gaps: false }, b"\x00"),
+            (Frame::Prompt { gaps: true }, b"\x01"),
             (Frame::Message { channel: Channel::State, bytes: b"hi" }, b"\x15\x02hi"),
             (Frame::Ordered { channel: Channel::Chunks, offset: 300, bytes: b"xyz" }, b"\x33\xac\x02\x03xyz"),
             (Frame::Chunk { channel: Channel::Chat, bytes: b"hello" }, b"\x41\x05hello"),
@@ -226,7 +233,9 @@ mod tests {
 
     #[test]
     fn a_channel_only_takes_its_own_kind_of_frame() {
-        for bytes in [&b"\x10\x00"[..], b"\x24", b"\x35\x00\x00", b"\x44\x00", b"\x51\x00\x00", b"\x16\x00"] {
+        for bytes in
+            [&b"\x02"[..], b"\x10\x00", b"\x24", b"\x35\x00\x00", b"\x44\x00", b"\x51\x00\x00", b"\x16\x00"]
+        {
             assert!(Frame::read(&mut Reader::new(bytes)).is_err(), "{bytes:?}");
         }
     }
@@ -253,6 +262,7 @@ mod tests {
         const ORDERED: usize = crate::channel::ORDERED_CHANNELS;
         prop_oneof![
             Just(vec![0]),
+            Just(vec![1]),
             bytes(MAX_NEWEST_MESSAGE)
                 .prop_map(move |b| put(Frame::Message { channel: Channel::State, bytes: &b })),
             (ordered.clone(), any::<u64>(), bytes(MAX_FRAGMENT))

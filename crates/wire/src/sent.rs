@@ -259,6 +259,15 @@ impl SentPackets {
         }
     }
 
+    /// When a packet with pieces becomes overdue: a later one has arrived, but too few to suspect it already.
+    pub fn overdue_at(&self, patience_us: u64) -> Option<Time> {
+        let until = self.newest_acked?.saturating_sub(self.first) as usize;
+        let from = self.looked_at.saturating_sub(self.first) as usize;
+        let waits = |at: &usize| self.packets[*at].fate == Fate::Flying && self.pieces_of(*at).len() > 0;
+        let at = (from..until.min(self.packets.len())).find(waits)?;
+        Some(self.packets[at].at.plus_micros(patience_us + 1))
+    }
+
     /// Suspects everything in flight: nothing has been heard for too long.
     pub fn suspect_all(&mut self, mut tell: impl FnMut(Told<'_>)) {
         (0..self.packets.len()).for_each(|at| self.suspect(at, &mut tell));

@@ -73,6 +73,22 @@ fn a_relay_that_sends_regularly_sends_nothing_for_acks_alone() {
 }
 
 #[test]
+fn a_reliable_message_costs_one_packet_for_its_ack() {
+    for network in ["rtt=20ms", "rtt=100ms"] {
+        let with = |control: bool| {
+            let mut pair = lockstep(network, 4, 62, |pair, tick| {
+                if control && tick % 30 == 7 {
+                    pair.send(Side::B, Channel::Control, b"reliable");
+                }
+            });
+            stats(&mut pair)[0].packets_sent
+        };
+        let more = with(true) - with(false);
+        assert!(more <= 2 * 62, "{network}: {more} packets for 124 messages");
+    }
+}
+
+#[test]
 fn estimates_are_right_while_acks_wait() {
     for (network, rtt_us) in
         [("rtt=20ms", 20_000), ("rtt=100ms,loss=5%", 100_000), ("rtt=200ms,loss=15%", 200_000)]

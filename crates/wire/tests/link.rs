@@ -227,6 +227,19 @@ fn inputs_given_up_while_the_network_is_down_are_counted_on_both_ends() {
 }
 
 #[test]
+fn what_one_later_packet_shows_to_be_late_is_sent_again_without_waiting_for_more() {
+    let mut pair = Pair::new(Carrier::Datagrams, "rtt=50ms".parse().unwrap(), 3);
+    pair.run_millis(900);
+    pair.set_down(true);
+    pair.send(Side::A, Channel::Control, b"lost");
+    pair.set_down(false);
+    pair.run_millis(5);
+    pair.send(Side::A, Channel::State, b"later");
+    pair.run_millis(300);
+    assert_eq!(pair.take(Side::B).len(), 2);
+}
+
+#[test]
 fn an_idle_link_speaks_once_a_second() {
     for carrier in CARRIERS {
         let mut pair = Pair::new(carrier, "rtt=40ms".parse().unwrap(), 1);
