@@ -14,6 +14,7 @@ pub mod pacer;
 pub mod peer;
 mod play;
 mod recent;
+pub mod reciter;
 pub mod relay;
 pub mod rows;
 pub mod session;

@@ -94,6 +94,8 @@ pub struct Join {
     pub name: String,
     /// Only watch.
     pub watch: bool,
+    /// Sit here or nowhere; anywhere if none.
+    pub seat: Option<Seat>,
 }
 
 /// A state of a peer.

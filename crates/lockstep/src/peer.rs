@@ -147,6 +147,7 @@ impl<G: Game> Peer<G> {
             wait_for: join.wait_for,
             name: join.name.clone(),
             watch: join.watch,
+            seat: None,
         });
         let mut outbox = Outbox::default();
         outbox.push(Channel::Control, |out| message::put(out, &join));
@@ -413,7 +414,9 @@ impl<G: Game> Peer<G> {
             return;
         }
         let confirmed = play.confirmed().0;
-        let (had_own, overtaken) = (play.had_own(), play.depth() == 0);
+        // Also at the beginning: the last of what was closed before we came is here.
+        let overtaken = play.depth() == 0 && confirmed > self.noted;
+        let had_own = play.had_own();
         if let Some(ticks) = play.settle() {
             self.stats.rollbacks += u64::from(ticks > 0);
             self.stats.resimulated += u64::from(ticks);
@@ -422,7 +425,6 @@ impl<G: Game> Peer<G> {
             self.tell(Channel::Control, &ToRelay::Check { tick, hash });
         }
         if overtaken {
-            // Also the beginning: the last of what was closed before we came is here.
             self.launch(confirmed);
         }
         self.note_confirmed(confirmed, had_own);

@@ -91,6 +91,8 @@ pub struct Facts {
 pub enum JoinError {
     /// No seat is free, and there is no room to watch.
     Full,
+    /// The seat that was asked for is not free.
+    Taken,
     /// The session runs at another rate than the peer's game.
     Rate,
     /// The session has become too long for somebody to begin at its start.
@@ -102,6 +104,7 @@ impl JoinError {
     pub const fn text(self) -> &'static str {
         match self {
             JoinError::Full => "the session is full",
+            JoinError::Taken => "that seat is taken, or there is none",
             JoinError::Rate => "the session runs at another tick rate",
             JoinError::TooLong => "the session is too long to be joined from its beginning",
         }
@@ -337,7 +340,7 @@ impl Session {
         if !self.history.is_whole() {
             return Err(JoinError::TooLong);
         }
-        let seat = if join.watch { None } else { Some(self.free_seat().ok_or(JoinError::Full)?) };
+        let seat = if join.watch { None } else { Some(self.free_seat(join.seat)?) };
         if self.members.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
@@ -372,8 +375,10 @@ impl Session {
         }
         let epoch = now.plus_micros(START_DELAY_US);
         self.epoch = Some(epoch);
-        let members: Vec<Member> = self.members.keys().copied().collect();
-        members.into_iter().for_each(|member| self.welcome(now, epoch, member, out));
+        let mut members: Vec<(Option<Seat>, Member)> =
+            self.members.iter().map(|(member, membership)| (membership.seat, *member)).collect();
+        members.sort_unstable();
+        members.into_iter().for_each(|(_, member)| self.welcome(now, epoch, member, out));
     }
 
     fn welcome(&self, now: Time, epoch: Time, member: Member, out: &mut Out) {
@@ -395,9 +400,13 @@ impl Session {
         self.send_history(member, Channel::Control, Tick(1), out);
     }
 
-    fn free_seat(&self) -> Option<Seat> {
+    fn free_seat(&self, wish: Option<Seat>) -> Result<Seat, JoinError> {
         let free = |seat: &Seat| self.chairs[seat.index()].is_none();
-        (0..self.facts.seats.min(MAX_SEATS as u8)).map(Seat).find(free)
+        let mut seats = (0..self.facts.seats.min(MAX_SEATS as u8)).map(Seat).filter(free);
+        match wish {
+            Some(wish) => seats.find(|seat| *seat == wish).ok_or(JoinError::Taken),
+            None => seats.next().ok_or(JoinError::Full),
+        }
     }
 
     /// Sends every closed tick from `from` on to one peer.
@@ -513,7 +522,7 @@ impl Session {
     fn choose_batch(&mut self) {
         let tick_us = self.facts.rate.tick_micros().max(1);
         let players = self.members.values().filter(|membership| membership.seat.is_some());
-        let rtt_us = players.map(|player| player.diagnostics.as_ref().map_or(0, |it| it.input_rtt_us)).min();
+        let rtt_us = players.map(|player| player.diagnostics.as_ref().map_or(0, |it| it.link_rtt_us)).min();
         let ticks = (u64::from(rtt_us.unwrap_or(0)) / tick_us) as u32;
         let chosen = (1 + ticks / LATENCY_PER_BATCHED).min(MAX_AUTO_BATCH);
         self.batch = self.fixed_batch.unwrap_or(chosen);

@@ -51,6 +51,7 @@ fn asking(seats: u8) -> Join {
         wait_for: 1,
         name: "ada".into(),
         watch: false,
+        seat: None,
     }
 }
 

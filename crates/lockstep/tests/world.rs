@@ -456,3 +456,28 @@ fn no_input_is_late_once_the_pace_is_found() {
         assert_eq!(total, 0, "{network}");
     }
 }
+
+#[test]
+fn nobody_begins_further_ahead_than_the_path_needs() {
+    for (network, most) in [("rtt=1ms", 10), ("rtt=100ms", 18)] {
+        let mut world = World::new(network, 5, 1);
+        (0..2).for_each(|_| world.join(false));
+        for _ in 0..40 {
+            world.run_millis(50);
+            for player in world.players.iter().flatten() {
+                let Some((confirmed, shown)) = player.peer.confirmed().zip(player.peer.shown()) else {
+                    continue;
+                };
+                let depth = shown.0.ticks_since(confirmed.0);
+                assert!(depth <= most, "{network}: {depth} ticks ahead at {:?}", world.now);
+            }
+        }
+        assert_eq!(omissions(&world), 0, "{network}: and nobody is late for the first tick");
+        let first = world.session().history().excerpt(Tick(1)).unwrap();
+        let late = |rows: &Inputs<Opaque>| rows.iter().filter(|row| row.input.is_none()).count();
+        let mut missing = 0;
+        first.read(|_, rows| missing += late(rows)).unwrap();
+        // Who comes when the session has been begun by another has a few ticks to come in.
+        assert!(missing <= 1, "{network}: {missing}");
+    }
+}

@@ -139,6 +139,7 @@ struct Bot {
     peer: Peer<Pong>,
     wake_at: Option<Time>,
     hashes: BTreeMap<Tick, StateHash>,
+    resyncs: u32,
     stats: LinkStats,
 }
 
@@ -159,10 +160,18 @@ impl Bots {
         let name = format!("bot {}", self.bots.len() + 1);
         let Setup { seed, players: seats, .. } = self.plan.setup;
         let commit = crate::COMMIT.into();
-        let join = JoinAs { setup: self.plan.setup, seed, seats, wait_for: 1, name, commit, watch: false };
+        let join = JoinAs {
+            setup: self.plan.setup,
+            seed,
+            seats,
+            wait_for: self.plan.count as u8,
+            name,
+            commit,
+            watch: false,
+        };
         let stats = links.stats(key).unwrap_or_default();
         let peer = Peer::new(now, &join, stats.into());
-        self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), stats });
+        self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), resyncs: 0, stats });
         if self.bots.len() == self.plan.count as usize {
             self.end_at = Some(now.plus_micros(self.plan.seconds * 1_000_000));
         }
@@ -287,6 +296,11 @@ impl Bot {
 
     /// Keeps the hash of the newest confirmed state.
     fn note(&mut self) {
+        if self.peer.stats().resyncs > self.resyncs {
+            // What was wrong has been found and mended; what is compared is what came of it.
+            self.resyncs = self.peer.stats().resyncs;
+            self.hashes.clear();
+        }
         if let Some((tick, state)) = self.peer.confirmed()
             && self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick)
         {

@@ -21,6 +21,7 @@ use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, PingServer, Plan, ping};
+use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
@@ -64,6 +65,14 @@ Examples:
     Check(CheckArgs),
     /// Play a log again: go to any tick, step, print states, compare
     Replay(ReplayArgs),
+    /// Play a log against a live relay with headless players, to compare what becomes of it
+    #[command(after_help = "\
+Examples:
+  sametick recite match.log --connect udp://127.0.0.1:7777 --session again
+  sametick log diff match.log sametick-data/sessions/BUILD/again-TIME/log --to 600
+
+Ends with an error if the relay closed a tick otherwise than the log says.")]
+    Recite(ReciteCommand),
     /// Look into logs: info, cat, verify, diff, export
     #[command(subcommand)]
     Log(LogCommand),
@@ -119,6 +128,15 @@ struct BotArgs {
     /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
     #[arg(long, value_name = "TICK")]
     flip_bit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct ReciteCommand {
+    #[command(flatten)]
+    recite: ReciteArgs,
+
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 /// What every command that calls a server takes.
@@ -234,6 +252,9 @@ pub enum CommandError {
     /// A server could not be pinged.
     #[error(transparent)]
     Ping(#[from] PingError),
+    /// A log could not be played against a relay.
+    #[error(transparent)]
+    Recite(#[from] ReciteError),
     /// Bots could not play.
     #[error(transparent)]
     Bot(#[from] BotError),
@@ -281,6 +302,11 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play(&args)),
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
+        Some(What::Recite(args)) => {
+            let report = runtime.block_on(recite(&args.recite, &args.client.key()?, games))?;
+            args.client.print(&report)?;
+            return Ok(if report.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Some(What::Log(command)) => return log(&command, games),
         Some(What::Config(command)) => return config::config(&command),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,

@@ -20,6 +20,7 @@ pub mod listen;
 pub mod logs;
 pub mod ping;
 pub mod progress;
+pub mod recite;
 mod recorder;
 pub mod relay;
 pub mod replay;

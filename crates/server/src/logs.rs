@@ -95,6 +95,10 @@ pub struct DiffArgs {
     #[arg(value_name = "B")]
     right: PathBuf,
 
+    /// Compare only up to this tick
+    #[arg(long, value_name = "TICK")]
+    to: Option<u32>,
+
     /// How many differences to print
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -135,7 +139,7 @@ pub fn log(command: &LogCommand, games: &Games) -> Result<ExitCode, CommandError
             Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         LogCommand::Diff(args) => {
-            let report = compare::compare(&args.left, &args.right, args.limit)?;
+            let report = compare::compare(&args.left, &args.right, args.to.map(Tick), args.limit)?;
             crate::report::print(&report, args.json)?;
             Ok(if report.count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }

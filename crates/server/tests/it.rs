@@ -10,6 +10,8 @@ mod check;
 mod config;
 #[path = "it/games.rs"]
 mod games;
+#[path = "it/lockstep.rs"]
+mod lockstep;
 #[path = "it/log.rs"]
 mod log;
 #[path = "it/ping.rs"]

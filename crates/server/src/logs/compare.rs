@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
+use sametick_sim::Tick;
 use sametick_store::log::diff::{self, Difference, Differences, StreamError};
 use sametick_store::log::export::{self, ExportError};
 use serde::Serialize;
@@ -38,17 +39,22 @@ struct OneDifference {
     text: String,
 }
 
-/// Compares two files, each a log or a stream.
-pub fn compare(left: &Path, right: &Path, limit: usize) -> Result<DiffReport, CommandError> {
+/// Compares two files, each a log or a stream; with `to`, only up to that tick.
+pub fn compare(
+    left: &Path,
+    right: &Path,
+    to: Option<Tick>,
+    limit: usize,
+) -> Result<DiffReport, CommandError> {
     let found = match (is_log(left)?, is_log(right)?) {
         (true, true) => {
             let (mut ours, mut theirs) = (LogFile::open(left)?, LogFile::open(right)?);
             let damage = ours.damage();
-            diff::logs(ours.reader(), theirs.reader()).map_err(damage)?
+            diff::logs(ours.reader(), theirs.reader(), to).map_err(damage)?
         }
         _ => {
             let name = |error| named(error, left, right);
-            diff::streams(stream(left)?, stream(right)?).map_err(name)?
+            diff::streams(stream(left)?, stream(right)?, to).map_err(name)?
         }
     };
     Ok(report(left, right, &found, limit))

@@ -138,25 +138,50 @@ impl Differences {
 /// Compares what holds in two logs.
 ///
 /// The name of the session and when it was, or was resumed, make no difference. What is said about closed ticks is
-/// compared in the order of those ticks, not of its arrival.
+/// compared in the order of those ticks, not of its arrival. With `to`, only what is about ticks up to it is compared.
 pub fn logs<A: Source, B: Source>(
     left: &mut LogReader<A>,
     right: &mut LogReader<B>,
+    to: Option<Tick>,
 ) -> Result<Differences, ReadError> {
     let mut out = Differences::default();
     headers(&header_to_json(left.header()), &header_to_json(right.header()), &mut out);
-    ticks(left.ticks(), right.ticks(), &mut out)?;
-    events(&events_of(left.holding())?, &events_of(right.holding())?, &mut out);
+    ticks(left.ticks(), right.ticks(), to, &mut out)?;
+    let [left, right] = [events_of(left.holding())?, events_of(right.holding())?];
+    events(&up_to(left, to), &up_to(right, to), &mut out);
     Ok(out)
 }
 
-/// Compares two streams of events, each a line of JSON. Headers are compared as those of logs are.
-pub fn streams(left: impl BufRead, right: impl BufRead) -> Result<Differences, StreamError> {
+/// What happened, in the order it did, and what was said later about closed ticks, in the order of those.
+fn apart(events: Vec<Event>) -> [Vec<Event>; 2] {
+    let is_said =
+        |event: &Event| matches!(&*event.kind, "check" | "dissent" | "snapshot" | "desync" | "dispute");
+    let (mut said, happened): (Vec<Event>, Vec<Event>) = events.into_iter().partition(is_said);
+    said.sort_by_key(|event| event.tick);
+    [happened, said]
+}
+
+/// The events about ticks up to this one.
+fn up_to(mut events: Vec<Event>, to: Option<Tick>) -> Vec<Event> {
+    if let Some(to) = to {
+        events.retain(|event| event.tick.is_some_and(|tick| tick <= to));
+    }
+    events
+}
+
+/// Compares two streams of events, each a line of JSON, as [`logs`] compares logs.
+pub fn streams(
+    left: impl BufRead,
+    right: impl BufRead,
+    to: Option<Tick>,
+) -> Result<Differences, StreamError> {
     let mut out = Differences::default();
     let (left_header, left) = read_stream(left, Side::Left)?;
     let (right_header, right) = read_stream(right, Side::Right)?;
     headers(&left_header, &right_header, &mut out);
+    let ([left, left_said], [right, right_said]) = (apart(up_to(left, to)), apart(up_to(right, to)));
     events(&left, &right, &mut out);
+    events(&left_said, &right_said, &mut out);
     Ok(out)
 }
 
@@ -186,6 +211,7 @@ fn headers(left: &Value, right: &Value, out: &mut Differences) {
 fn ticks<A: Source, B: Source>(
     mut left: Ticks<'_, A>,
     mut right: Ticks<'_, B>,
+    to: Option<Tick>,
     out: &mut Differences,
 ) -> Result<(), ReadError> {
     let mut ours = left.next()?.cloned();
@@ -194,6 +220,9 @@ fn ticks<A: Source, B: Source>(
         let ticks =
             [&ours, &theirs].map(|inputs| inputs.as_ref().map_or(u64::MAX, |inputs| inputs.tick().0.into()));
         let now = ticks[0].min(ticks[1]);
+        if to.is_some_and(|to| now > to.0.into()) {
+            return Ok(());
+        }
         let [left_rows, right_rows] =
             [&ours, &theirs].map(|inputs| inputs.as_ref().filter(|inputs| u64::from(inputs.tick().0) == now));
         if left_rows != right_rows {

@@ -11,7 +11,7 @@ fn compare(left: &[Record], right: &[Record]) -> Differences {
     let (left, right) = (log_of(left, SMALL), log_of(right, EncoderOptions::at(60)));
     let mut left = LogReader::open(&left[..]).unwrap();
     let mut right = LogReader::open(&right[..]).unwrap();
-    diff::logs(&mut left, &mut right).unwrap()
+    diff::logs(&mut left, &mut right, None).unwrap()
 }
 
 fn jsonl(records: &[Record]) -> String {
@@ -45,7 +45,7 @@ fn a_log_does_not_differ_from_itself_however_it_is_divided() {
         let records = Wild::records(seed, 100);
         assert_eq!(compare(&records, &records), Differences::default(), "seed {seed}");
         let lines = jsonl(&records);
-        assert_eq!(diff::streams(lines.as_bytes(), lines.as_bytes()).unwrap(), Differences::default());
+        assert_eq!(diff::streams(lines.as_bytes(), lines.as_bytes(), None).unwrap(), Differences::default());
     }
 }
 
@@ -73,7 +73,7 @@ fn another_input_is_named_by_tick_and_seat() {
         differences.first[0].to_string(),
         "input in tick 3 on seat 1: omitted; in the right one: 0x09"
     );
-    let differences = diff::streams(jsonl(&left).as_bytes(), jsonl(&right).as_bytes()).unwrap();
+    let differences = diff::streams(jsonl(&left).as_bytes(), jsonl(&right).as_bytes(), None).unwrap();
     assert_eq!(differences.first[0].to_string(), "input in tick 3 on seat 1; in the right one: input=\"09\"");
 }
 
@@ -99,7 +99,7 @@ fn drift_of_the_schema_is_said_first() {
     let [left, right] = [&header(), &other].map(|header| drain(&mut LogEncoder::new(header).unwrap()));
     let mut left = LogReader::open(&left[..]).unwrap();
     let mut right = LogReader::open(&right[..]).unwrap();
-    let differences = diff::logs(&mut left, &mut right).unwrap();
+    let differences = diff::logs(&mut left, &mut right, None).unwrap();
     assert!(matches!(&differences.first[..], [Difference::Header { field, .. }] if field == "schema"));
 }
 
@@ -120,5 +120,20 @@ fn exported_lines_keep_their_names() {
     let read: Vec<_> = lines.lines().skip(1).map(value).collect();
     assert_eq!(read, expected.map(value));
     assert_eq!(value(lines.lines().next().unwrap())["game"], "pong");
-    assert!(diff::streams(&b"{}"[..], &b""[..]).is_err());
+    assert!(diff::streams(&b"{}"[..], &b""[..], None).is_err());
+}
+
+#[test]
+fn what_comes_after_a_tick_can_be_left_out() {
+    let records = Wild::records(5, 200);
+    let cut = records.len() / 2;
+    let last = records[cut..].iter().filter_map(Record::tick).min().unwrap() - 1;
+    assert!(last > Tick(10), "something is left");
+    let (left, right) = (log_of(&records, SMALL), log_of(&records[..cut], SMALL));
+    let differences = |to| {
+        let [mut left, mut right] = [&left, &right].map(|log| LogReader::open(&log[..]).unwrap());
+        diff::logs(&mut left, &mut right, to).unwrap().count
+    };
+    assert!(differences(None) > 0);
+    assert_eq!(differences(Some(last)), 0);
 }

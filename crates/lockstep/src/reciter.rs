@@ -1,0 +1,218 @@
+//! A player without a mind of its own: hands in inputs that are known beforehand, far ahead of their ticks, and tells what
+//! the relay closed. It knows no game. With it a log is played against a live relay (V8).
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::{Inputs, Seat, StateHash, Tick, Time};
+use sametick_wire::{Channel, Malformed};
+
+use crate::history::Excerpt;
+use crate::message::{self, Join, Run, ToPeer, ToRelay, put_inputs, read_ticks};
+use crate::outbox::Outbox;
+use crate::rows::{Opaque, Table};
+
+/// So far ahead of the last closed tick inputs are handed in: a second and a half at 60 Hz, so that a machine may be busy.
+pub const AHEAD_TICKS: u32 = 90;
+
+/// Inputs of so many ticks are sent together: few enough that even long ones fit into a message that is repeated.
+const MAX_LINES: usize = 8;
+
+/// Runs of ticks that cannot be understood yet are kept up to this many.
+const MAX_EARLY: usize = 64;
+
+/// What is missing is asked for again this often.
+const ASK_AGAIN_US: u64 = 500_000;
+
+/// What happens to a reciter.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A message arrived on the link.
+    Message(Channel, &'a [u8]),
+    /// The input of the tick that was asked for; none if there was none.
+    Line(Option<Opaque>),
+    /// What the state after a closed tick hashes to.
+    Hash(Tick, StateHash),
+}
+
+/// What a reciter wants. Bytes are in the buffer that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send these bytes on this channel.
+    Send(Channel),
+    /// Hand in the input for this tick, with [`Input::Line`].
+    WantLine(Tick),
+    /// This tick was closed; what happened in it is given with it.
+    Closed(Tick, Inputs<Opaque>),
+    /// Nothing more until a message comes.
+    Wait,
+}
+
+/// A player that recites.
+pub struct Reciter {
+    now: Time,
+    outbox: Outbox<Channel>,
+    /// Inputs up to the last one recited that have not been sent.
+    lines: Vec<Opaque>,
+    seat: Option<Seat>,
+    refused: Option<String>,
+    closed: Tick,
+    /// The last tick that was handed in.
+    recited: Tick,
+    table: Table,
+    rows: Inputs<Opaque>,
+    news: VecDeque<(Tick, Inputs<Opaque>)>,
+    early: VecDeque<Vec<u8>>,
+    asked_at: Option<Time>,
+}
+
+impl Reciter {
+    /// Asks to take part.
+    pub fn new(join: Join) -> Reciter {
+        let mut outbox = Outbox::default();
+        outbox.push(Channel::Control, |out| message::put(out, &ToRelay::Join(join)));
+        Reciter {
+            now: Time::ZERO,
+            outbox,
+            lines: Vec::new(),
+            seat: None,
+            refused: None,
+            closed: Tick::ZERO,
+            recited: Tick::ZERO,
+            table: Table::default(),
+            rows: Inputs::new(),
+            news: VecDeque::new(),
+            early: VecDeque::new(),
+            asked_at: None,
+        }
+    }
+
+    /// Why it may not take part, if so.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Takes what happened. After an error the relay does not speak the protocol.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) -> Result<(), Malformed> {
+        self.now = now;
+        match input {
+            Input::Message(Channel::Control | Channel::Chunks, bytes) => {
+                self.on_control(message::from_bytes(bytes)?)
+            }
+            Input::Message(Channel::Input, bytes) => self.on_ticks(bytes),
+            Input::Message(..) => Ok(()),
+            Input::Line(input) => {
+                self.recited = self.recited.next();
+                match input {
+                    Some(input) => self.lines.push(input),
+                    None => self.send_lines(self.recited),
+                }
+                if self.lines.len() == MAX_LINES {
+                    self.send_lines(self.recited.next());
+                }
+                Ok(())
+            }
+            Input::Hash(tick, hash) => {
+                self.tell(&ToRelay::Check { tick, hash });
+                Ok(())
+            }
+        }
+    }
+
+    /// What it wants next.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        if let Some((tick, rows)) = self.news.pop_front() {
+            return Output::Closed(tick, rows);
+        }
+        if let Some(channel) = self.outbox.pop(buf) {
+            return Output::Send(channel);
+        }
+        if self.seat.is_some() && self.recited < self.closed + AHEAD_TICKS {
+            return Output::WantLine(self.recited.next());
+        }
+        self.send_lines(self.recited.next());
+        self.outbox.pop(buf).map_or(Output::Wait, Output::Send)
+    }
+
+    /// Sends the lines before this tick.
+    fn send_lines(&mut self, before: Tick) {
+        let lines = &self.lines;
+        if !lines.is_empty() {
+            let first = before - lines.len() as u32;
+            self.outbox.push(Channel::Input, |out| put_inputs(out, first, lines.iter()));
+            self.lines.clear();
+        }
+    }
+
+    fn tell(&mut self, message: &ToRelay) {
+        self.outbox.push(Channel::Control, |out| message::put(out, message));
+    }
+
+    fn on_control(&mut self, message: ToPeer) -> Result<(), Malformed> {
+        match message {
+            ToPeer::Welcome { seat, closed, .. } => {
+                self.seat = seat;
+                // What is closed cannot be recited any more.
+                self.recited = closed;
+                self.use_early()
+            }
+            ToPeer::Refused { why } => {
+                self.refused = Some(why);
+                Ok(())
+            }
+            ToPeer::Ticks { first, ticks, table, bytes } => {
+                let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
+                let (mut fresh, before) = (false, self.closed);
+                let excerpt = Excerpt { first, ticks, start, bytes };
+                let table = excerpt.read(|tick, rows| {
+                    if tick > before {
+                        fresh = true;
+                        self.closed = tick;
+                        self.news.push_back((tick, rows.clone()));
+                    }
+                });
+                let table = table.map_err(|_| Malformed::Forbidden)?;
+                if fresh {
+                    self.table = table;
+                }
+                self.use_early()
+            }
+            // Whoever recites has no state to show.
+            ToPeer::GiveHashes { .. } | ToPeer::GiveState { .. } | ToPeer::Resync { .. } => Ok(()),
+        }
+    }
+
+    fn on_ticks(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        if self.early.len() == MAX_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back(bytes.to_vec());
+        self.use_early()
+    }
+
+    fn use_early(&mut self) -> Result<(), Malformed> {
+        let Reciter { early, table, rows, closed, news, .. } = self;
+        let (mut result, mut progress) = (Ok(()), true);
+        while core::mem::take(&mut progress) {
+            early.retain(|bytes| {
+                let mut last = *closed;
+                let run = read_ticks(bytes, *closed, table, rows, |tick, rows| {
+                    last = tick;
+                    news.push_back((tick, rows.clone()));
+                });
+                *closed = last;
+                progress |= run == Ok(Run::Next);
+                result = result.and(run.map(|_| ()));
+                run == Ok(Run::Early)
+            });
+        }
+        if self.early.is_empty() {
+            self.asked_at = None;
+        } else if self.asked_at.is_none_or(|at| self.now.micros_since(at) >= ASK_AGAIN_US) {
+            self.asked_at = Some(self.now);
+            self.tell(&ToRelay::Resend { from: self.closed.next() });
+        }
+        result
+    }
+}
