@@ -3,8 +3,11 @@
 
 extern crate alloc;
 
-pub mod checks;
+pub mod agreement;
+mod chair;
+mod checks;
 pub mod diagnostics;
+mod facts;
 pub mod history;
 pub mod inquiry;
 pub mod message;

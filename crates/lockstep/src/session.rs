@@ -6,18 +6,21 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record};
-use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time};
+use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::channel::MAX_REDUNDANT_MESSAGE;
 use sametick_wire::{Channel, Malformed};
 
-use crate::checks::{Checks, Finding};
+use crate::agreement::{Agreement, Floor};
+use crate::chair::Chair;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
-use crate::inquiry::{Decided, Inquiry, Report, Want, Witness};
 use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::outbox::Outbox;
 use crate::relay::Output;
 use crate::rows::{MAX_SEATS, Opaque, Table};
+
+pub use crate::chair::Arrivals;
+pub use crate::facts::{Facts, JoinError};
 
 /// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
 pub const MAX_AHEAD: u32 = 128;
@@ -41,13 +44,6 @@ pub const START_DELAY_US: u64 = 300_000;
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
 
-/// A peer that has been given the good state this often within [`RESYNC_WINDOW_TICKS`] and still computes something
-/// else has a fault that no state mends.
-const MAX_RESYNCS: u32 = 5;
-
-/// See [`MAX_RESYNCS`]. A minute at 60 Hz.
-const RESYNC_WINDOW_TICKS: u32 = 3_600;
-
 /// The most closed ticks in a packet when the relay may choose.
 const MAX_AUTO_BATCH: u32 = 4;
 
@@ -63,135 +59,14 @@ pub struct Member(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 
-/// What is said once about a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// The session's name.
-    pub name: String,
-    /// The name of the game.
-    pub game: String,
-    /// The build of the simulation.
-    pub build: BuildId,
-    /// The git commit of the peer that began it.
-    pub commit: String,
-    /// The shape of state, setup and input.
-    pub schema: SchemaHash,
-    /// What it was begun with.
-    pub setup: Vec<u8>,
-    /// The seed in that setup.
-    pub seed: u64,
-    /// Ticks a second.
-    pub rate: TickRate,
-    /// How many seats there are.
-    pub seats: u8,
-}
-
-/// Why a peer cannot take part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinError {
-    /// No seat is free, and there is no room to watch.
-    Full,
-    /// The seat that was asked for is not free.
-    Taken,
-    /// The session runs at another rate than the peer's game.
-    Rate,
-    /// The session has become too long for somebody to begin at its start.
-    TooLong,
-}
-
-impl JoinError {
-    /// For a person.
-    pub const fn text(self) -> &'static str {
-        match self {
-            JoinError::Full => "the session is full",
-            JoinError::Taken => "that seat is taken, or there is none",
-            JoinError::Rate => "the session runs at another tick rate",
-            JoinError::TooLong => "the session is too long to be joined from its beginning",
-        }
-    }
-}
-
-/// Inputs that have arrived for ticks that are still open.
-#[derive(Clone, Debug)]
-struct Waiting {
-    slots: [Option<Opaque>; MAX_AHEAD as usize],
-}
-
-impl Waiting {
-    const EMPTY: Waiting = Waiting { slots: [None; MAX_AHEAD as usize] };
-
-    fn slot(&mut self, tick: Tick) -> &mut Option<Opaque> {
-        &mut self.slots[tick.0 as usize % MAX_AHEAD as usize]
-    }
-}
-
-/// How a player's inputs arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrivals {
-    /// Inputs that were missing when their tick closed, since the first one.
-    pub omissions: u32,
-    /// Inputs that came after their tick was closed.
-    pub late: u32,
-    /// Inputs that came more than once.
-    pub repeated: u32,
-    /// The least time by which a fresh input came before its tick closed, in the last second or so.
-    pub least_slack_us: Option<i64>,
-}
-
-#[derive(Clone, Debug)]
-struct Chair {
-    member: Member,
-    /// Not yet part of a closed tick.
-    joining: bool,
-    leaving: Option<Leaving>,
-    waiting: Waiting,
-    arrivals: Arrivals,
-    /// An input has come; before it nothing is missed.
-    began: bool,
-    least_slack_us: Option<i64>,
-    /// When the newest input came, and by how much before its tick closes. If another comes at the same moment, this
-    /// one had only been waiting for a packet that was not lost.
-    newest: Option<(Time, i64)>,
-}
-
-impl Chair {
-    fn new(member: Member) -> Box<Chair> {
-        Box::new(Chair {
-            member,
-            joining: true,
-            leaving: None,
-            waiting: Waiting::EMPTY,
-            arrivals: Arrivals::default(),
-            began: false,
-            least_slack_us: None,
-            newest: None,
-        })
-    }
-
-    fn note_slack(&mut self, now: Time, slack_us: i64) {
-        match self.newest {
-            Some((at, before_us)) if at == now => self.newest = Some((at, before_us.max(slack_us))),
-            before => {
-                self.newest = Some((now, slack_us));
-                if let Some((_, fresh_us)) = before {
-                    let least_us = self.least_slack_us.map_or(fresh_us, |least_us| least_us.min(fresh_us));
-                    self.least_slack_us = Some(least_us);
-                }
-            }
-        }
-    }
-}
-
 /// A peer that takes part.
 #[derive(Clone, Debug)]
-struct Membership {
-    seat: Option<Seat>,
-    name: String,
+pub(crate) struct Membership {
+    pub seat: Option<Seat>,
+    pub name: String,
     commit: String,
     resent_at: Option<Time>,
     diagnostics: Option<Diagnostics>,
-    /// How often it was given the good state since this tick.
-    resyncs: (Tick, u32),
 }
 
 /// What a relay knows of somebody who takes part.
@@ -229,15 +104,11 @@ pub struct Session {
     /// How many closed ticks are sent together; none if latency decides.
     fixed_batch: Option<u32>,
     batch: u32,
-    checks: Checks,
-    findings: Vec<Finding>,
-    inquiry: Option<Inquiry>,
-    /// Players differ and nobody could say who is right.
-    disputed: bool,
-    mismatches: u32,
+    agreement: Agreement,
 }
 
-type Out = Outbox<Output>;
+/// What goes out of a session.
+pub(crate) type Out = Outbox<Output>;
 
 impl Session {
     /// A session that begins as soon as `wait_for` players are there. So many closed ticks are sent together; if none, latency
@@ -256,11 +127,7 @@ impl Session {
             sent_table: Table::default(),
             fixed_batch: ticks_per_packet.map(|ticks| ticks.clamp(1, MAX_RUN)),
             batch: ticks_per_packet.unwrap_or(1).clamp(1, MAX_RUN),
-            checks: Checks::default(),
-            findings: Vec::new(),
-            inquiry: None,
-            disputed: false,
-            mismatches: 0,
+            agreement: Agreement::default(),
         }
     }
 
@@ -307,20 +174,9 @@ impl Session {
         self.chairs.get(seat.index())?.as_ref().map(|chair| chair.arrivals)
     }
 
-    /// The last tick on whose state the players agree.
-    pub fn agreed(&self) -> Tick {
-        self.checks.agreed()
-    }
-
-    /// Whether players differ, and it is not known who is right.
-    pub fn is_disputed(&self) -> bool {
-        self.disputed
-            || self.inquiry.as_ref().is_some_and(|inquiry| inquiry.report().decided == Decided::Open)
-    }
-
-    /// How often somebody had another state than the others.
-    pub fn mismatches(&self) -> u32 {
-        self.mismatches
+    /// Whether the players have the same state.
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
     }
 
     /// When the next tick closes; never while the session waits for players.
@@ -346,8 +202,7 @@ impl Session {
         }
         if let Some(seat) = seat {
             self.chairs[seat.index()] = Some(Chair::new(member));
-            // Somebody who comes can tip the scales.
-            self.disputed = false;
+            self.agreement.on_joined();
         }
         // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
         self.send_ticks(out);
@@ -357,7 +212,6 @@ impl Session {
             commit: join.commit.clone(),
             resent_at: None,
             diagnostics: None,
-            resyncs: (Tick::ZERO, 0),
         };
         self.members.insert(member, membership);
         match self.epoch {
@@ -423,12 +277,7 @@ impl Session {
     /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
     pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
         let Some(membership) = self.members.remove(&member) else { return };
-        self.checks.forget(member);
-        self.disputed = false;
-        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_about(member)) {
-            self.end_inquiry(out);
-        }
-        self.review(now, out);
+        self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
         let Some(seat) = membership.seat else { return };
         match &mut self.chairs[seat.index()] {
             // Nobody has seen it come.
@@ -446,18 +295,7 @@ impl Session {
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
         let seat = seat.ok_or(Malformed::Forbidden)?;
         let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
-        if tick <= closed {
-            chair.arrivals.late += 1;
-        } else if tick.ticks_since(closed) >= MAX_AHEAD {
-            return Err(Malformed::Forbidden);
-        } else if let slot @ None = chair.waiting.slot(tick) {
-            *slot = Some(input);
-        } else {
-            chair.arrivals.repeated += 1;
-            return Ok(());
-        }
-        chair.note_slack(now, slack_us);
-        Ok(())
+        chair.take(now, tick, closed, slack_us, input)
     }
 
     /// What a peer says besides its inputs. A peer may be a stranger: what does not fit is refused.
@@ -471,24 +309,13 @@ impl Session {
         match message {
             ToRelay::Join(_) => return Err(Malformed::Forbidden),
             ToRelay::Resend { from } => self.resend(now, member, from, out),
-            ToRelay::Check { tick, hash } => {
-                if tick.0 % CHECK_EVERY != 0 || tick > self.history.last() {
-                    return Err(Malformed::Forbidden);
-                }
-                self.on_check(now, member, tick, hash, out);
+            ToRelay::Check { tick, .. } if tick.0 % CHECK_EVERY != 0 || tick > self.history.last() => {
+                return Err(Malformed::Forbidden);
             }
-            ToRelay::Hashes { first, hashes } => {
-                self.inquire(now, out, |inquiry, want| inquiry.on_hashes(member, first, hashes, want));
-            }
-            ToRelay::State(state) => {
-                if !self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_about(member)) {
-                    // It was asked, and what it was asked about has come to an end.
-                    return Ok(());
-                }
-                self.inquire(now, out, |inquiry, want| inquiry.on_state(member, state, want));
-            }
-            ToRelay::Resynced { fields, .. } => {
-                self.inquire(now, out, |inquiry, want| inquiry.on_resynced(member, fields, want));
+            answer => {
+                self.compare(out, |agreement, floor, out| {
+                    agreement.on_answer(now, floor, member, answer, out);
+                });
             }
         }
         Ok(())
@@ -530,7 +357,7 @@ impl Session {
 
     /// Closes the ticks that are due.
     pub fn on_time(&mut self, now: Time, out: &mut Out) {
-        self.inquire_quietly(now, out);
+        self.compare(out, |agreement, floor, out| agreement.on_time(now, floor, out));
         for _ in 0..MAX_CATCH_UP {
             if self.wake_at().is_none_or(|at| at > now) {
                 return;
@@ -550,7 +377,7 @@ impl Session {
         rows.clear();
         for (seat, place) in (0..).map(Seat).zip(&mut self.chairs) {
             let Some(chair) = place else { continue };
-            fill_row(rows, seat, chair, tick);
+            chair.close(rows, seat, tick);
             if let Some(why) = chair.leaving {
                 out.push_bare(Output::Record(self.id, Record::Left { tick, seat, why }));
                 *place = None;
@@ -566,7 +393,7 @@ impl Session {
             self.send_paces(tick, out);
         }
         if tick.0.is_multiple_of(CHECK_EVERY) {
-            self.review(now, out);
+            self.compare(out, |agreement, floor, out| agreement.on_tick(now, floor, out));
         }
     }
 
@@ -593,10 +420,9 @@ impl Session {
     }
 
     fn send_paces(&mut self, tick: Tick, out: &mut Out) {
-        let (agreed, mismatches) = (self.checks.agreed(), self.mismatches);
+        let (agreed, mismatches) = (self.agreement.agreed(), self.agreement.mismatches());
         for chair in self.chairs.iter_mut().flatten() {
-            let least_us = chair.least_slack_us.take();
-            chair.arrivals.least_slack_us = least_us.or(chair.arrivals.least_slack_us);
+            let least_us = chair.take_least_slack();
             let least_slack_us = least_us.map(|us| us.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
             let omissions = chair.arrivals.omissions;
             send(
@@ -608,196 +434,35 @@ impl Session {
         }
     }
 
-    fn on_check(&mut self, now: Time, member: Member, tick: Tick, hash: StateHash, out: &mut Out) {
-        let Some(seat) = self.members.get(&member).map(|membership| membership.seat) else { return };
-        // What a peer in doubt says is only taken down.
-        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.suspects(member)) {
-            return;
-        }
-        let voters = self.voters();
-        let Session { checks, findings, .. } = self;
-        checks.answer(member, seat.is_some(), (tick, hash), voters, findings);
-        self.act_on_findings(now, out);
-    }
-
-    /// How many players have a say about a state: those who have begun.
-    fn voters(&self) -> usize {
-        self.chairs.iter().flatten().filter(|chair| !chair.joining && chair.leaving.is_none()).count()
-    }
-
-    /// Looks again at checks that wait for answers which may never come.
-    fn review(&mut self, now: Time, out: &mut Out) {
-        let closed = self.history.last();
-        let Session { checks, findings, .. } = self;
-        checks.on_tick(closed, findings);
-        self.act_on_findings(now, out);
-    }
-
-    fn act_on_findings(&mut self, now: Time, out: &mut Out) {
-        while !self.findings.is_empty() {
-            match self.findings.remove(0) {
-                Finding::Agreed { tick, hash } => {
-                    self.disputed = false;
-                    out.push_bare(Output::Record(self.id, Record::Check { tick, hash }));
-                }
-                Finding::Odd { tick, member, hash, agreed } => {
-                    self.on_odd(now, tick, member, (hash, agreed), out);
-                }
-                Finding::Split { tick, members } => self.on_split(now, tick, members, out),
-            }
+    /// What those who take part are to each other when states are compared.
+    fn floor(&self) -> Floor<'_> {
+        Floor {
+            id: self.id,
+            closed: self.history.last(),
+            voters: self.chairs.iter().flatten().filter(|chair| chair.has_begun()).count(),
+            members: &self.members,
         }
     }
 
-    fn on_odd(
-        &mut self,
-        now: Time,
-        tick: Tick,
-        member: Member,
-        (hash, agreed): (StateHash, StateHash),
-        out: &mut Out,
-    ) {
-        self.mismatches += 1;
-        if let Some(seat) = self.members.get(&member).and_then(|membership| membership.seat) {
-            out.push_bare(Output::Record(self.id, Record::Dissent { tick, seat, hash }));
-        }
-        let good = self.checks.somebody_with(tick, agreed).or_else(|| self.somebody_but(member));
-        if let Some(good) = good {
-            self.begin_inquiry(now, tick, [good, member], Decided::ByMajority, out);
-        }
-    }
-
-    fn somebody_but(&self, member: Member) -> Option<Member> {
-        let players = self.members.iter().filter(|(_, membership)| membership.seat.is_some());
-        players.map(|(other, _)| *other).find(|other| *other != member)
-    }
-
-    fn on_split(&mut self, now: Time, tick: Tick, members: [Member; 2], out: &mut Out) {
-        self.mismatches += 1;
-        if !self.disputed && self.inquiry.is_none() {
-            out.push_bare(Output::Record(self.id, Record::Dispute { tick }));
-            self.begin_inquiry(now, tick, members, Decided::Open, out);
-        }
-    }
-
-    fn begin_inquiry(
-        &mut self,
-        now: Time,
-        check: Tick,
-        members: [Member; 2],
-        decided: Decided,
-        out: &mut Out,
-    ) {
-        let [Some(one), Some(other)] = members.map(|member| self.witness(member)) else { return };
-        if self.inquiry.is_some() {
-            return;
-        }
-        let agreed = self.checks.agreed_before(check).unwrap_or(check - CHECK_EVERY.min(check.0));
-        let mut want = Vec::new();
-        self.inquiry = Some(Inquiry::new(now, check, agreed, [one, other], decided, &mut want));
-        self.act(want, out);
-    }
-
-    fn witness(&self, member: Member) -> Option<Witness> {
-        let membership = self.members.get(&member)?;
-        Some(Witness::new(member, membership.seat, membership.name.clone()))
-    }
-
-    /// Tells the inquiry something, if there is one, and does what it wants.
-    fn inquire(&mut self, now: Time, out: &mut Out, tell: impl FnOnce(&mut Inquiry, &mut Vec<Want>)) {
-        let Some(inquiry) = &mut self.inquiry else { return };
-        let mut want = Vec::new();
-        inquiry.heard(now);
-        tell(inquiry, &mut want);
-        self.act(want, out);
-    }
-
-    fn inquire_quietly(&mut self, now: Time, out: &mut Out) {
-        let Some(inquiry) = &self.inquiry else { return };
-        let mut want = Vec::new();
-        inquiry.on_time(now, &mut want);
-        self.act(want, out);
+    /// Has states compared.
+    fn compare(&mut self, out: &mut Out, work: impl FnOnce(&mut Agreement, &Floor<'_>, &mut Out)) {
+        let mut agreement = core::mem::take(&mut self.agreement);
+        work(&mut agreement, &self.floor(), out);
+        self.agreement = agreement;
     }
 
     /// What a replay of the log has after a tick that was to be judged; none if nobody can replay it.
     pub fn on_verdict(&mut self, now: Time, tick: Tick, state: Option<Vec<u8>>, out: &mut Out) {
-        self.inquire(now, out, |inquiry, want| match state {
-            Some(state) => inquiry.on_verdict(tick, state, want),
-            None => inquiry.on_no_verdict(want),
-        });
-    }
-
-    fn act(&mut self, wants: Vec<Want>, out: &mut Out) {
-        for want in wants {
-            match want {
-                Want::Hashes(member, from, to) => {
-                    send(out, member, Channel::Control, &ToPeer::GiveHashes { from, to });
-                }
-                Want::State(member, tick) => {
-                    send(out, member, Channel::Control, &ToPeer::GiveState { tick });
-                }
-                Want::Judge(tick) => out.push_bare(Output::Judge(self.id, tick)),
-                Want::Found(member, tick) => {
-                    if let Some(seat) = self.members.get(&member).and_then(|membership| membership.seat) {
-                        out.push_bare(Output::Record(self.id, Record::Desync { tick, seat }));
-                    }
-                }
-                Want::Resync(member, tick, state) => self.resync(member, tick, state, out),
-                Want::Done => self.end_inquiry(out),
-            }
-        }
-    }
-
-    /// Gives a peer the good state, and the ticks after it.
-    fn resync(&mut self, member: Member, tick: Tick, state: Vec<u8>, out: &mut Out) {
-        let (closed, id) = (self.history.last(), self.id);
-        let Some(membership) = self.members.get_mut(&member) else { return };
-        if closed.ticks_since(membership.resyncs.0) > RESYNC_WINDOW_TICKS {
-            membership.resyncs = (closed, 0);
-        }
-        membership.resyncs.1 += 1;
-        if membership.resyncs.1 > MAX_RESYNCS {
-            out.push_bare(Output::Kick(id, member, "its simulation keeps computing something else"));
-            return;
-        }
-        // The peer asks for the ticks after it when it has taken the state.
-        send(out, member, Channel::Chunks, &ToPeer::Resync { tick, state });
-    }
-
-    fn end_inquiry(&mut self, out: &mut Out) {
-        if let Some(inquiry) = self.inquiry.take() {
-            let report: Report = inquiry.into_report();
-            self.disputed = report.decided == Decided::Open;
-            out.push_bare(Output::Desync(self.id, Box::new(report)));
-        }
+        self.compare(out, |agreement, floor, out| agreement.on_verdict(now, floor, tick, state, out));
     }
 }
 
-fn send<T: serde::Serialize>(out: &mut Out, to: Member, channel: Channel, message: &T) {
+/// Sends a message to one peer.
+pub(crate) fn send<T: serde::Serialize>(out: &mut Out, to: Member, channel: Channel, message: &T) {
     out.push(Output::Send(to, channel), |bytes| message::put(bytes, message));
 }
 
 /// A session's answer to somebody it does not take.
-pub fn refuse(out: &mut Out, member: Member, why: &str) {
+pub(crate) fn refuse(out: &mut Out, member: Member, why: &str) {
     send(out, member, Channel::Control, &ToPeer::Refused { why: why.to_string() });
-}
-
-fn fill_row(rows: &mut Inputs<Opaque>, seat: Seat, chair: &mut Chair, tick: Tick) {
-    let joined = core::mem::take(&mut chair.joining);
-    if joined {
-        rows.join(seat);
-    }
-    match chair.waiting.slot(tick).take() {
-        Some(input) => {
-            chair.began = true;
-            rows.set(seat, input);
-        }
-        None => {
-            rows.omit(seat);
-            // Nothing is due from somebody who has not begun or is going.
-            chair.arrivals.omissions += u32::from(chair.began && chair.leaving.is_none());
-        }
-    }
-    if chair.leaving.is_some() {
-        rows.leave(seat);
-    }
 }

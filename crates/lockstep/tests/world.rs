@@ -417,7 +417,7 @@ fn between_two_players_a_replay_of_the_log_decides() {
         assert!(!report.witnesses[0].odd && report.witnesses[1].odd && report.resynced);
         assert_eq!(report.fields[0].path, "totals[2]");
         assert!(matches!(troubles(&world)[..], [Record::Dispute { .. }, Record::Desync { .. }]));
-        assert!(!world.session().is_disputed());
+        assert!(!world.session().agreement().is_disputed());
         assert!(world.session().history().last().ticks_since(agreed_until(&world)) < 2 * CHECK_EVERY);
     }
 }

@@ -1,0 +1,273 @@
+//! Whether the players of a session have the same state, and what is done when they have not (L6): an inquiry at a time,
+//! records for the log, and the good state for whoever has a wrong one.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use sametick_sim::record::Record;
+use sametick_sim::{Seat, StateHash, Tick, Time};
+use sametick_wire::Channel;
+
+use crate::checks::{Checks, Finding};
+use crate::inquiry::{Decided, Inquiry, Want, Witness};
+use crate::message::{CHECK_EVERY, ToPeer, ToRelay};
+use crate::relay::Output;
+use crate::session::{Member, Membership, Out, SessionId, send};
+
+/// A peer that has been given the good state this often within [`RESYNC_WINDOW_TICKS`] and still computes something
+/// else has a fault that no state mends.
+const MAX_RESYNCS: u32 = 5;
+
+/// See [`MAX_RESYNCS`]. A minute at 60 Hz.
+const RESYNC_WINDOW_TICKS: u32 = 3_600;
+
+/// Who takes part when states are compared.
+pub(crate) struct Floor<'a> {
+    pub id: SessionId,
+    pub closed: Tick,
+    /// How many players have a say: those who have begun.
+    pub voters: usize,
+    pub members: &'a BTreeMap<Member, Membership>,
+}
+
+impl Floor<'_> {
+    fn seat(&self, member: Member) -> Option<Seat> {
+        self.members.get(&member).and_then(|membership| membership.seat)
+    }
+
+    fn witness(&self, member: Member) -> Option<Witness> {
+        let membership = self.members.get(&member)?;
+        Some(Witness::new(member, membership.seat, membership.name.clone()))
+    }
+
+    fn player_but(&self, member: Member) -> Option<Member> {
+        let players = self.members.iter().filter(|(_, membership)| membership.seat.is_some());
+        players.map(|(other, _)| *other).find(|other| *other != member)
+    }
+}
+
+/// What is known about the states of a session's players.
+#[derive(Clone, Debug, Default)]
+pub struct Agreement {
+    checks: Checks,
+    findings: Vec<Finding>,
+    inquiry: Option<Inquiry>,
+    /// Players differ and nobody could say who is right.
+    disputed: bool,
+    mismatches: u32,
+    /// How often each was given the good state, since which tick.
+    resyncs: BTreeMap<Member, (Tick, u32)>,
+}
+
+impl Agreement {
+    /// The last tick on whose state the players agree.
+    pub fn agreed(&self) -> Tick {
+        self.checks.agreed()
+    }
+
+    /// Whether players differ, and it is not known who is right.
+    pub fn is_disputed(&self) -> bool {
+        self.disputed
+            || self.inquiry.as_ref().is_some_and(|inquiry| inquiry.report().decided == Decided::Open)
+    }
+
+    /// How often somebody had another state than the others.
+    pub fn mismatches(&self) -> u32 {
+        self.mismatches
+    }
+
+    /// Somebody has come, who can tip the scales.
+    pub(crate) fn on_joined(&mut self) {
+        self.disputed = false;
+    }
+
+    /// Somebody has gone, who is no longer on the floor.
+    pub(crate) fn on_left(&mut self, now: Time, floor: &Floor<'_>, member: Member, out: &mut Out) {
+        self.checks.forget(member);
+        self.resyncs.remove(&member);
+        self.disputed = false;
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.is_about(member)) {
+            self.end_inquiry(floor, out);
+        }
+        self.on_tick(now, floor, out);
+    }
+
+    /// Time has passed.
+    pub(crate) fn on_time(&mut self, now: Time, floor: &Floor<'_>, out: &mut Out) {
+        let Some(inquiry) = &self.inquiry else { return };
+        let mut want = Vec::new();
+        inquiry.on_time(now, &mut want);
+        self.act(floor, want, out);
+    }
+
+    /// Ticks have been closed: checks that wait for answers which may never come are looked at again.
+    pub(crate) fn on_tick(&mut self, now: Time, floor: &Floor<'_>, out: &mut Out) {
+        self.checks.on_tick(floor.closed, &mut self.findings);
+        self.act_on_findings(now, floor, out);
+    }
+
+    /// What a peer says about its states.
+    pub(crate) fn on_answer(
+        &mut self,
+        now: Time,
+        floor: &Floor<'_>,
+        member: Member,
+        answer: ToRelay,
+        out: &mut Out,
+    ) {
+        match answer {
+            ToRelay::Check { tick, hash } => self.on_check(now, floor, member, (tick, hash), out),
+            ToRelay::Hashes { first, hashes } => {
+                self.inquire(now, floor, out, |inquiry, want| {
+                    inquiry.on_hashes(member, first, hashes, want);
+                });
+            }
+            ToRelay::State(state) => {
+                self.inquire(now, floor, out, |inquiry, want| inquiry.on_state(member, state, want));
+            }
+            ToRelay::Resynced { fields, .. } => {
+                self.inquire(now, floor, out, |inquiry, want| inquiry.on_resynced(member, fields, want));
+            }
+            ToRelay::Join(_) | ToRelay::Resend { .. } => {}
+        }
+    }
+
+    /// What a replay has after a tick that was to be judged; none if nobody can replay it.
+    pub(crate) fn on_verdict(
+        &mut self,
+        now: Time,
+        floor: &Floor<'_>,
+        tick: Tick,
+        state: Option<Vec<u8>>,
+        out: &mut Out,
+    ) {
+        self.inquire(now, floor, out, |inquiry, want| match state {
+            Some(state) => inquiry.on_verdict(tick, state, want),
+            None => inquiry.on_no_verdict(want),
+        });
+    }
+
+    fn on_check(
+        &mut self,
+        now: Time,
+        floor: &Floor<'_>,
+        member: Member,
+        check: (Tick, StateHash),
+        out: &mut Out,
+    ) {
+        // What a peer in doubt says does not count.
+        if self.inquiry.as_ref().is_some_and(|inquiry| inquiry.suspects(member)) {
+            return;
+        }
+        let is_voter = floor.seat(member).is_some();
+        self.checks.answer(member, is_voter, check, floor.voters, &mut self.findings);
+        self.act_on_findings(now, floor, out);
+    }
+
+    fn act_on_findings(&mut self, now: Time, floor: &Floor<'_>, out: &mut Out) {
+        while !self.findings.is_empty() {
+            match self.findings.remove(0) {
+                Finding::Agreed { tick, hash } => {
+                    self.disputed = false;
+                    out.push_bare(Output::Record(floor.id, Record::Check { tick, hash }));
+                }
+                Finding::Odd { tick, member, hash, agreed } => {
+                    self.mismatches += 1;
+                    if let Some(seat) = floor.seat(member) {
+                        out.push_bare(Output::Record(floor.id, Record::Dissent { tick, seat, hash }));
+                    }
+                    let good = self.checks.somebody_with(tick, agreed).or_else(|| floor.player_but(member));
+                    if let Some(good) = good {
+                        self.begin_inquiry(now, floor, tick, [good, member], Decided::ByMajority, out);
+                    }
+                }
+                Finding::Split { tick, members } => {
+                    self.mismatches += 1;
+                    if !self.disputed && self.inquiry.is_none() {
+                        out.push_bare(Output::Record(floor.id, Record::Dispute { tick }));
+                        self.begin_inquiry(now, floor, tick, members, Decided::Open, out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin_inquiry(
+        &mut self,
+        now: Time,
+        floor: &Floor<'_>,
+        check: Tick,
+        members: [Member; 2],
+        decided: Decided,
+        out: &mut Out,
+    ) {
+        let [Some(one), Some(other)] = members.map(|member| floor.witness(member)) else { return };
+        if self.inquiry.is_some() {
+            return;
+        }
+        let agreed = self.checks.agreed_before(check).unwrap_or(check - CHECK_EVERY.min(check.0));
+        let mut want = Vec::new();
+        self.inquiry = Some(Inquiry::new(now, check, agreed, [one, other], decided, &mut want));
+        self.act(floor, want, out);
+    }
+
+    /// Tells the inquiry something, if there is one, and does what it wants.
+    fn inquire(
+        &mut self,
+        now: Time,
+        floor: &Floor<'_>,
+        out: &mut Out,
+        tell: impl FnOnce(&mut Inquiry, &mut Vec<Want>),
+    ) {
+        let Some(inquiry) = &mut self.inquiry else { return };
+        let mut want = Vec::new();
+        inquiry.heard(now);
+        tell(inquiry, &mut want);
+        self.act(floor, want, out);
+    }
+
+    fn act(&mut self, floor: &Floor<'_>, wants: Vec<Want>, out: &mut Out) {
+        for want in wants {
+            match want {
+                Want::Hashes(member, from, to) => {
+                    send(out, member, Channel::Control, &ToPeer::GiveHashes { from, to });
+                }
+                Want::State(member, tick) => {
+                    send(out, member, Channel::Control, &ToPeer::GiveState { tick });
+                }
+                Want::Judge(tick) => out.push_bare(Output::Judge(floor.id, tick)),
+                Want::Found(member, tick) => {
+                    if let Some(seat) = floor.seat(member) {
+                        out.push_bare(Output::Record(floor.id, Record::Desync { tick, seat }));
+                    }
+                }
+                Want::Resync(member, tick, state) => self.resync(floor, member, tick, state, out),
+                Want::Done => self.end_inquiry(floor, out),
+            }
+        }
+    }
+
+    /// Gives a peer the good state. It asks for the ticks after it when it has taken it.
+    fn resync(&mut self, floor: &Floor<'_>, member: Member, tick: Tick, state: Vec<u8>, out: &mut Out) {
+        let (since, count) = self.resyncs.entry(member).or_default();
+        if floor.closed.ticks_since(*since) > RESYNC_WINDOW_TICKS {
+            (*since, *count) = (floor.closed, 0);
+        }
+        *count += 1;
+        if *count > MAX_RESYNCS {
+            let why = "its simulation keeps computing something else";
+            out.push_bare(Output::Kick(floor.id, member, why));
+        } else {
+            send(out, member, Channel::Chunks, &ToPeer::Resync { tick, state });
+        }
+    }
+
+    fn end_inquiry(&mut self, floor: &Floor<'_>, out: &mut Out) {
+        if let Some(inquiry) = self.inquiry.take() {
+            let report = inquiry.into_report();
+            self.disputed = report.decided == Decided::Open;
+            out.push_bare(Output::Desync(floor.id, Box::new(report)));
+        }
+    }
+}

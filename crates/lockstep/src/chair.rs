@@ -1,0 +1,143 @@
+//! A seat of a session on the relay: inputs that wait for their tick, and how they arrive.
+
+use alloc::boxed::Box;
+
+use sametick_sim::record::Leaving;
+use sametick_sim::{Inputs, Seat, Tick, Time};
+use sametick_wire::Malformed;
+
+use crate::rows::Opaque;
+use crate::session::{MAX_AHEAD, Member};
+
+/// Inputs that have arrived for ticks that are still open.
+#[derive(Clone, Debug)]
+struct Waiting {
+    slots: [Option<Opaque>; MAX_AHEAD as usize],
+}
+
+impl Waiting {
+    const EMPTY: Waiting = Waiting { slots: [None; MAX_AHEAD as usize] };
+
+    fn slot(&mut self, tick: Tick) -> &mut Option<Opaque> {
+        &mut self.slots[tick.0 as usize % MAX_AHEAD as usize]
+    }
+}
+
+/// How a player's inputs arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Inputs that were missing when their tick closed, since the first one.
+    pub omissions: u32,
+    /// Inputs that came after their tick was closed.
+    pub late: u32,
+    /// Inputs that came more than once.
+    pub repeated: u32,
+    /// The least time by which a fresh input came before its tick closed, in the last second or so.
+    pub least_slack_us: Option<i64>,
+}
+
+/// Somebody on a seat.
+#[derive(Clone, Debug)]
+pub struct Chair {
+    /// Who sits here.
+    pub member: Member,
+    /// Not yet part of a closed tick.
+    pub joining: bool,
+    /// Going, and why.
+    pub leaving: Option<Leaving>,
+    waiting: Waiting,
+    /// How its inputs arrive.
+    pub arrivals: Arrivals,
+    /// An input has come; before it nothing is missed.
+    began: bool,
+    least_slack_us: Option<i64>,
+    /// When the newest input came, and by how much before its tick closes. If another comes at the same moment, this
+    /// one had only been waiting for a packet that was not lost.
+    newest: Option<(Time, i64)>,
+}
+
+impl Chair {
+    /// Somebody has just sat down.
+    pub fn new(member: Member) -> Box<Chair> {
+        Box::new(Chair {
+            member,
+            joining: true,
+            leaving: None,
+            waiting: Waiting::EMPTY,
+            arrivals: Arrivals::default(),
+            began: false,
+            least_slack_us: None,
+            newest: None,
+        })
+    }
+
+    /// Whether it is part of what is going on.
+    pub fn has_begun(&self) -> bool {
+        !self.joining && self.leaving.is_none()
+    }
+
+    fn note_slack(&mut self, now: Time, slack_us: i64) {
+        match self.newest {
+            Some((at, before_us)) if at == now => self.newest = Some((at, before_us.max(slack_us))),
+            before => {
+                self.newest = Some((now, slack_us));
+                if let Some((_, fresh_us)) = before {
+                    let least_us = self.least_slack_us.map_or(fresh_us, |least_us| least_us.min(fresh_us));
+                    self.least_slack_us = Some(least_us);
+                }
+            }
+        }
+    }
+
+    /// The least slack since the last time this was asked.
+    pub fn take_least_slack(&mut self) -> Option<i64> {
+        let least_us = self.least_slack_us.take();
+        self.arrivals.least_slack_us = least_us.or(self.arrivals.least_slack_us);
+        least_us
+    }
+
+    /// An input for a tick, which closes in `slack_us`.
+    pub fn take(
+        &mut self,
+        now: Time,
+        tick: Tick,
+        closed: Tick,
+        slack_us: i64,
+        input: Opaque,
+    ) -> Result<(), Malformed> {
+        if tick <= closed {
+            self.arrivals.late += 1;
+        } else if tick.ticks_since(closed) >= MAX_AHEAD {
+            return Err(Malformed::Forbidden);
+        } else if let slot @ None = self.waiting.slot(tick) {
+            *slot = Some(input);
+        } else {
+            self.arrivals.repeated += 1;
+            return Ok(());
+        }
+        self.note_slack(now, slack_us);
+        Ok(())
+    }
+
+    /// What happened here in a tick that is being closed.
+    pub fn close(&mut self, rows: &mut Inputs<Opaque>, seat: Seat, tick: Tick) {
+        let joined = core::mem::take(&mut self.joining);
+        if joined {
+            rows.join(seat);
+        }
+        match self.waiting.slot(tick).take() {
+            Some(input) => {
+                self.began = true;
+                rows.set(seat, input);
+            }
+            None => {
+                rows.omit(seat);
+                // Nothing is due from somebody who has not begun or is going.
+                self.arrivals.omissions += u32::from(self.began && self.leaving.is_none());
+            }
+        }
+        if self.leaving.is_some() {
+            rows.leave(seat);
+        }
+    }
+}
