@@ -37,7 +37,7 @@ pub enum ConfigCommand {
     #[command(after_help = "Examples:
   sametick config set name Ada
   sametick config set relay udp://203.0.113.7:7777
-  sametick config set passphrase < secret.txt     others cannot read it there, as they can on a command line
+  sametick config set passphrase < secret.txt     on a command line, others could read it
   sametick config set relay \"\"                    forget it")]
     Set {
         /// What
@@ -182,7 +182,7 @@ impl Config {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder.map_or(Ok(()), fs::create_dir_all).map_err(write)?;
         let new = self.path.with_extension(format!("new-{}", std::process::id()));
-        let text = self.table.to_string();
+        let text = toml::to_string(&self.table).expect("a table has a form in TOML");
         let written = create_private(&new)
             .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &self.path));

@@ -161,14 +161,16 @@ fn cat(args: &CatArgs, games: &Games) -> Result<ExitCode, CommandError> {
     let range = Tick(args.from)..=args.to.map_or(Tick(u32::MAX), Tick);
     let damage = log.damage();
     let mut records = log.reader().records();
+    let mut at = Tick::ZERO;
     while let Some(record) = records.next().map_err(&damage)? {
-        // What belongs to no tick is between two of them: where it was written.
-        if !record.tick().is_none_or(|tick| range.contains(&tick)) {
+        // What belongs to no tick belongs where it was written.
+        at = record.tick().unwrap_or(at);
+        if !range.contains(&at) {
             continue;
         }
         match args.one.json {
             true => writeln!(out, "{}", record_to_json(record))?,
-            false => writeln!(out, "{}", lines::line(record, game))?,
+            false => writeln!(out, "{}", lines::line(record, &header, game))?,
         }
     }
     out.flush()?;

@@ -18,6 +18,7 @@
 
 mod against;
 mod command;
+mod reports;
 pub mod states;
 mod stepping;
 mod twice;

@@ -61,6 +61,9 @@ pub fn compare(
 }
 
 fn is_log(path: &Path) -> Result<bool, LogError> {
+    if path.is_dir() {
+        return LogFile::open(path).map(|_| true);
+    }
     look_at(path)?;
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
@@ -125,7 +128,8 @@ impl fmt::Display for DiffReport {
         if *count == 0 {
             return write!(f, "{left} and {right} hold the same events");
         }
-        write!(f, "{left} and {right}: {count} differences")?;
+        let noun = if *count == 1 { "difference" } else { "differences" };
+        write!(f, "{left} and {right}: {count} {noun}")?;
         if let Some(tick) = self.first_tick {
             write!(f, ", first in tick {tick}")?;
         }

@@ -8,6 +8,9 @@ use sametick_sim::Tick;
 use sametick_store::disk::FsSource;
 use sametick_store::log::{Header, LogReader, OpenError, ReadError, Tail};
 
+/// The name of the log in the folder of a session.
+const IN_FOLDER: &str = "log";
+
 /// A log in a file, open for reading.
 #[derive(Debug)]
 pub struct LogFile {
@@ -22,7 +25,7 @@ pub enum LogError {
     #[error("{}: there is no such file", .0.display())]
     Missing(PathBuf),
     /// It is a folder.
-    #[error("{}: this is a folder; name the log in it", .0.display())]
+    #[error("{}: there is no log in this folder", .0.display())]
     Folder(PathBuf),
     /// It has no bytes.
     #[error("{}: the file is empty; a log begins with its header", .0.display())]
@@ -54,8 +57,10 @@ pub enum LogError {
 }
 
 impl LogFile {
-    /// Opens a log.
+    /// Opens a log. A folder means the log in it, for a relay keeps one folder for each session.
     pub fn open(path: &Path) -> Result<LogFile, LogError> {
+        let inside = path.join(IN_FOLDER);
+        let path = if inside.is_file() { &inside } else { path };
         look_at(path)?;
         let reader = LogReader::open_file(path);
         let reader = reader.map_err(|error| LogError::Open { path: path.to_owned(), error })?;

@@ -2,15 +2,16 @@
 
 use sametick_sim::Row;
 use sametick_sim::record::{Record, TickInputs};
+use sametick_store::log::Header;
 
 use crate::games::AnyGame;
 
-/// A record on one line: tick, kind, and what there is to say about it.
-pub fn line(record: &Record, game: Option<&dyn AnyGame>) -> String {
+/// A record on one line: tick, kind, and what there is to say about it beyond what the header says.
+pub fn line(record: &Record, header: &Header, game: Option<&dyn AnyGame>) -> String {
     let tick = record.tick().map_or(String::new(), |tick| tick.to_string());
     let seat = record.seat().map_or(String::new(), |seat| format!("seat {seat} "));
     let detail = match record {
-        Record::Joined { name, commit, .. } if commit.is_empty() => format!("{name:?}"),
+        Record::Joined { name, commit, .. } if *commit == header.commit => format!("{name:?}"),
         Record::Joined { name, commit, .. } => format!("{name:?} of commit {commit}"),
         Record::Inputs(inputs) => rows(inputs, game),
         Record::Check { hash, .. } | Record::Dissent { hash, .. } => hash.to_string(),

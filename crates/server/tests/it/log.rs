@@ -161,7 +161,7 @@ fn what_is_no_log_is_refused_in_a_sentence_that_names_it() {
     damaged[bytes.len() / 2] ^= 0x40;
     let bad = [
         (folder.path().join("none.log"), "there is no such file"),
-        (folder.path().to_owned(), "this is a folder"),
+        (folder.path().to_owned(), "there is no log in this folder"),
         (file("empty.log", b""), "the file is empty"),
         (file("text.log", b"hello\n"), "not a log of a session"),
         (file("short.log", &bytes[..9]), "nothing was recorded"),
