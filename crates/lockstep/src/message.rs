@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
-use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
+use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
 use crate::rows::{Opaque, Table, put_input, read_input};
@@ -306,4 +306,43 @@ pub enum Run {
     Old,
     /// Something is missing before it.
     Early,
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From a peer.
+    ToRelay,
+    /// From the relay.
+    ToPeer,
+}
+
+/// What a message is about, for people who read traces: its kind, and its tick if it has one. Ticks are near `near`.
+pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'static str, Option<Tick>) {
+    let first = || read_head(&mut BitReader::new(bytes), near).ok().map(|(first, _)| first);
+    match (way, channel) {
+        (Way::ToRelay, Channel::Input) => ("inputs", first()),
+        (Way::ToPeer, Channel::Input) => ("ticks", first()),
+        (Way::ToPeer, Channel::State) => ("pace", from_bytes(bytes).ok().map(|pace: Pace| pace.tick)),
+        (Way::ToRelay, Channel::Diagnostics) => ("diagnostics", None),
+        (Way::ToRelay, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
+            Ok(ToRelay::Join(_)) => ("join", None),
+            Ok(ToRelay::Resend { from }) => ("resend", Some(from)),
+            Ok(ToRelay::Check { tick, .. }) => ("check", Some(tick)),
+            Ok(ToRelay::Hashes { first, .. }) => ("hashes", Some(first)),
+            Ok(ToRelay::State(state)) => ("state", Some(state.tick)),
+            Ok(ToRelay::Resynced { tick, .. }) => ("resynced", Some(tick)),
+            Err(_) => ("unreadable", None),
+        },
+        (Way::ToPeer, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
+            Ok(ToPeer::Welcome { closed, .. }) => ("welcome", Some(closed)),
+            Ok(ToPeer::Refused { .. }) => ("refused", None),
+            Ok(ToPeer::Ticks { first, .. }) => ("history", Some(first)),
+            Ok(ToPeer::GiveHashes { from, .. }) => ("give_hashes", Some(from)),
+            Ok(ToPeer::GiveState { tick }) => ("give_state", Some(tick)),
+            Ok(ToPeer::Resync { tick, .. }) => ("resync", Some(tick)),
+            Err(_) => ("unreadable", None),
+        },
+        _ => ("unknown", None),
+    }
 }

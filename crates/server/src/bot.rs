@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
+use sametick_lockstep::message::Way;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_pong::{Pong, Setup, autopilot};
 use sametick_sim::diff::differences;
@@ -16,6 +18,8 @@ use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
 use sametick_wire::netem::Profile;
 use sametick_wire::{LinkStats, Time};
 use serde::Serialize;
+
+use crate::trace::{Trace, Whose};
 
 /// How many confirmed ticks back players compare their states.
 const COMPARED: usize = 120;
@@ -33,6 +37,8 @@ pub struct BotPlan {
     pub netem: Option<(Profile, u64)>,
     /// What the session begins with, if it is not running.
     pub setup: Setup,
+    /// Every message goes into this file, if any.
+    pub trace: Option<PathBuf>,
     /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
     pub flip: Option<Tick>,
 }
@@ -117,6 +123,14 @@ pub enum BotError {
         /// Why not.
         error: std::io::Error,
     },
+    /// The message trace cannot be written.
+    #[error("cannot write the message trace to {}: {error}", path.display())]
+    Trace {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// A bot's link ended early.
     #[error("{url}: {ended}")]
     Ended {
@@ -153,6 +167,7 @@ struct Bots {
     failed: Option<Ended>,
     refused: Option<String>,
     buf: Vec<u8>,
+    trace: Option<Trace>,
 }
 
 impl Bots {
@@ -186,6 +201,9 @@ impl Bots {
         bytes: &[u8],
     ) {
         let Some(bot) = self.bots.get_mut(&key) else { return };
+        if let Some(trace) = &mut self.trace {
+            trace.message(bot.whose(&self.plan.session), Way::ToPeer, false, channel, bytes);
+        }
         if bot.peer.handle(now, Input::Message(channel, bytes)).is_err() {
             links.close(key, 1, "this is not the lockstep protocol");
         }
@@ -207,6 +225,9 @@ impl Bots {
         bot.wake_at = loop {
             match bot.peer.poll_output(&mut self.buf) {
                 Output::Send(channel) => {
+                    if let Some(trace) = &mut self.trace {
+                        trace.message(bot.whose(&self.plan.session), Way::ToRelay, true, channel, &self.buf);
+                    }
                     // A link that has ended says so itself.
                     let _ = links.send(key, channel, &self.buf);
                 }
@@ -278,6 +299,11 @@ impl Bots {
 }
 
 impl Bot {
+    fn whose<'a>(&self, session: &'a str) -> Whose<'a> {
+        let near = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+        Whose { session, seat: self.peer.seat(), near }
+    }
+
     /// Flips the first bit of the state that makes another state of it.
     fn flip(&mut self) {
         let Some((tick, state)) = self.peer.confirmed() else { return };
@@ -374,6 +400,9 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: BotPlan) -> Result<
     if let Some((profile, seed)) = plan.netem {
         hub.set_netem(profile, seed);
     }
+    let trace = plan.trace.as_deref().map(Trace::create).transpose();
+    let trace =
+        trace.map_err(|error| BotError::Trace { path: plan.trace.clone().unwrap_or_default(), error })?;
     let identity = Identity { build: Pong::BUILD, schema: sametick_sim::schema_hash_of::<Pong>() };
     let dial = |error| BotError::Dial { url: url.clone(), error };
     for number in 1..=plan.count {
@@ -390,6 +419,7 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: BotPlan) -> Result<
         failed: None,
         refused: None,
         buf: Vec::new(),
+        trace,
     };
     hub.run(&mut bots).await.map_err(dial)?;
     if let Some(why) = bots.refused.take() {

@@ -25,6 +25,7 @@ use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
+use crate::trace::Trace;
 
 /// A runtime for real-time multiplayer games
 ///
@@ -90,6 +91,10 @@ struct RelayArgs {
     /// as the nearest player hardly feels
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     ticks_per_packet: Option<u32>,
+
+    /// Write every message into this file, a line of JSON each: some 100 kB a second for four players
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -124,6 +129,10 @@ struct BotArgs {
 
     #[command(flatten)]
     client: ClientArgs,
+
+    /// Write every message of every bot into this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 
     /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
     #[arg(long, value_name = "TICK")]
@@ -345,8 +354,9 @@ async fn play(args: &BotArgs) -> Result<ExitCode, CommandError> {
     let (session, netem) = (args.session.clone(), args.client.netem());
     let players = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
     let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
+    let trace = args.trace.clone();
     let flip = args.flip_bit.map(sametick_sim::Tick);
-    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup, flip };
+    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup, trace, flip };
     let relay = config::relay_or_last(args.connect.as_ref())?;
     let report = play_pong(&relay, &args.client.key()?, plan).await?;
     config::remember_relay(&relay);
@@ -361,6 +371,9 @@ async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
     let config = RelayConfig { ticks_per_packet: args.ticks_per_packet };
     let mut app = RelayApp::new(config, &args.listen.data, games.clone());
+    if let Some(path) = &args.trace {
+        app.set_trace(Trace::create(path)?);
+    }
     serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await?;
     if !app.close() {
         tracing::error!("the end of a log could not be written");

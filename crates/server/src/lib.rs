@@ -26,6 +26,8 @@ pub mod relay;
 pub mod replay;
 pub mod report;
 pub mod secret;
+mod trace;
+mod tracer;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -15,6 +15,8 @@ use sametick_wire::{Closed, Time};
 use crate::games::Games;
 use crate::judge::Judge;
 use crate::recorder::Recorder;
+use crate::trace::Trace;
+use crate::tracer::Tracer;
 
 /// A relay for any game, as an application of a hub.
 pub struct RelayApp {
@@ -29,6 +31,7 @@ pub struct RelayApp {
     wake_at: Option<Time>,
     buf: Vec<u8>,
     stopping: bool,
+    tracer: Option<Tracer>,
 }
 
 impl RelayApp {
@@ -46,7 +49,13 @@ impl RelayApp {
             wake_at: None,
             buf: Vec::new(),
             stopping: false,
+            tracer: None,
         }
+    }
+
+    /// Writes down every message from now on.
+    pub fn set_trace(&mut self, trace: Trace) {
+        self.tracer = Some(Tracer::new(trace));
     }
 
     /// The machine itself, to look at.
@@ -73,6 +82,9 @@ impl RelayApp {
             match self.relay.poll_output(&mut self.buf) {
                 Output::Send(member, channel) => {
                     let Some(key) = self.keys.get(&member) else { continue };
+                    if let Some(tracer) = &mut self.tracer {
+                        tracer.sent(&self.relay, member, channel, &self.buf);
+                    }
                     if let Err(error) = links.send(*key, channel, &self.buf) {
                         links.close(*key, 2, &error.to_string());
                     }
@@ -85,14 +97,14 @@ impl RelayApp {
                 }
                 Output::WakeAt(at) => break Some(at),
                 Output::Wait => break None,
-                other => self.write_down(other),
+                other => self.write_down(now, other),
             }
         };
     }
 
     /// What the relay says for others to read later.
-    fn write_down(&mut self, output: Output) {
-        let RelayApp { relay, recorder, judge, .. } = self;
+    fn write_down(&mut self, now: Time, output: Output) {
+        let RelayApp { relay, recorder, judge, tracer, .. } = self;
         match output {
             Output::Begun(id) => {
                 if let Some(session) = relay.session(id) {
@@ -101,8 +113,12 @@ impl RelayApp {
             }
             Output::Record(id, record) => recorder.record(id, &record),
             Output::Closed(id, tick) => {
-                if let Some(rows) = relay.session(id).and_then(|session| session.rows(tick)) {
+                let Some(session) = relay.session(id) else { return };
+                if let Some(rows) = session.rows(tick) {
                     recorder.close_tick(id, tick, rows);
+                }
+                if let Some(tracer) = tracer {
+                    tracer.closed(now, session, tick);
                 }
             }
             Output::Ended(id) => recorder.end(id),
@@ -155,17 +171,26 @@ impl App for RelayApp {
                 let Some((session, schema)) = self.opening.remove(&key) else { return };
                 let member = Member(self.next);
                 self.next += 1;
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.opened(member, &session);
+                }
                 self.members.insert(key, member);
                 self.keys.insert(member, key);
                 self.relay.handle(now, Input::Opened(member, session, schema));
             }
             Event::Message(key, channel, bytes) => {
-                let Some(member) = self.members.get(&key) else { return };
-                self.relay.handle(now, Input::Message(*member, channel, bytes));
+                let Some(member) = self.members.get(&key).copied() else { return };
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.received(now, &self.relay, member, channel, bytes);
+                }
+                self.relay.handle(now, Input::Message(member, channel, bytes));
             }
             Event::Ended(key, why, _) => {
                 let Some(member) = self.members.remove(&key) else { return };
                 self.keys.remove(&member);
+                if let Some(tracer) = &mut self.tracer {
+                    tracer.ended(member);
+                }
                 self.say_goodbye(member, why);
                 self.relay.handle(now, Input::Closed(member, leaving(why)));
             }

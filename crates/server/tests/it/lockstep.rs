@@ -129,3 +129,38 @@ fn a_flipped_bit_is_found_named_kept_and_mended() {
         );
     }
 }
+
+#[test]
+fn every_message_can_be_traced_on_both_ends() {
+    let folder = Folder::new();
+    let [at_relay, at_bots] = ["relay.jsonl", "bots.jsonl"].map(|name| folder.path().join(name));
+    let relay = Server::start_as(&["relay"], &folder, &["--trace", text(&at_relay)], None);
+    let bots = ["--count", "2", "--seconds", "2", "--trace", text(&at_bots)];
+    let played = ask(&[&["bot", "pong", "--connect", relay.url("udp")][..], &bots].concat());
+    assert_eq!(played["agree"], true, "{played}");
+    relay.signal("-INT");
+    assert!(relay.end().0);
+    let read = |path: &Path| -> Vec<Value> {
+        let lines = std::fs::read_to_string(path).unwrap();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let [relay, bots] = [&at_relay, &at_bots].map(|path| read(path));
+    // Every tick that was handed in on one end was received on the other, with the same bytes, and closed.
+    let payloads = |lines: &[Value], direction: &str, kind: &str| -> Vec<String> {
+        let picked = lines.iter().filter(|line| line["direction"] == direction && line["kind"] == kind);
+        let mut all: Vec<String> =
+            picked.map(|line| format!("{} {} {}", line["seat"], line["tick"], line["payload"])).collect();
+        all.sort();
+        all
+    };
+    let (sent, received) = (payloads(&bots, "send", "inputs"), payloads(&relay, "recv", "inputs"));
+    assert!(received.len() > 40 && received.iter().all(|line| sent.contains(line)), "{received:?}");
+    let (sent, received) = (payloads(&relay, "send", "ticks"), payloads(&bots, "recv", "ticks"));
+    assert!(received.len() > 40 && received.iter().all(|line| sent.contains(line)), "{received:?}");
+    let closed: Vec<&Value> = relay.iter().filter(|line| line["kind"] == "closed").collect();
+    let waited = |line: &&&Value| line["present"][0]["waited_us"].as_u64().is_some_and(|us| us < 2_000_000);
+    assert!(closed.iter().filter(waited).count() > 40, "{closed:?}");
+    for kind in ["join", "check", "diagnostics"] {
+        assert!(!payloads(&relay, "recv", kind).is_empty(), "{kind}");
+    }
+}

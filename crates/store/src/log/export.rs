@@ -100,6 +100,7 @@ fn row_to_json(row: &Row<&[u8]>) -> Value {
     Value::Object(object)
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal, as exports have them.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
