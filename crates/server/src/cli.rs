@@ -1,7 +1,7 @@
 //! The `sametick` command: what can be typed, and what happens then.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -25,6 +25,7 @@ use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
+use crate::status::Status;
 use crate::trace::Trace;
 
 /// A runtime for real-time multiplayer games
@@ -91,6 +92,10 @@ struct RelayArgs {
     /// as the nearest player hardly feels
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     ticks_per_packet: Option<u32>,
+
+    /// Keep what goes on in this file, as JSON: sessions, players, and how their connections are
+    #[arg(long, value_name = "FILE")]
+    status: Option<PathBuf>,
 
     /// Write every message into this file, a line of JSON each: some 100 kB a second for four players
     #[arg(long, value_name = "FILE")]
@@ -372,13 +377,21 @@ async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError
     let config = RelayConfig { ticks_per_packet: args.ticks_per_packet };
     let mut app = RelayApp::new(config, &args.listen.data, games.clone());
     if let Some(path) = &args.trace {
-        app.set_trace(Trace::create(path)?);
+        app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
+    }
+    if let Some(path) = &args.status {
+        app.set_status(Status::create(path).map_err(|error| cannot_write(path, &error))?);
     }
     serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await?;
     if !app.close() {
         tracing::error!("the end of a log could not be written");
     }
     Ok(())
+}
+
+/// An error that names the file.
+fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
 }
 
 /// Runs an application on everything it should listen on until somebody ends it. `try_it` is the command that reaches it.

@@ -15,6 +15,7 @@ use sametick_wire::{Closed, Time};
 use crate::games::Games;
 use crate::judge::Judge;
 use crate::recorder::Recorder;
+use crate::status::Status;
 use crate::trace::Trace;
 use crate::tracer::Tracer;
 
@@ -32,6 +33,7 @@ pub struct RelayApp {
     buf: Vec<u8>,
     stopping: bool,
     tracer: Option<Tracer>,
+    status: Option<Status>,
 }
 
 impl RelayApp {
@@ -50,6 +52,7 @@ impl RelayApp {
             buf: Vec::new(),
             stopping: false,
             tracer: None,
+            status: None,
         }
     }
 
@@ -61,6 +64,11 @@ impl RelayApp {
     /// The machine itself, to look at.
     pub fn relay(&self) -> &Relay {
         &self.relay
+    }
+
+    /// Writes what goes on into a file from now on.
+    pub fn set_status(&mut self, status: Status) {
+        self.status = Some(status);
     }
 
     /// Tells everybody and stops when they have been told.
@@ -77,6 +85,9 @@ impl RelayApp {
     fn drain(&mut self, now: Time, links: &mut Links) {
         while let Some((id, tick, state)) = self.judge.poll() {
             self.relay.handle(now, Input::Verdict(id, tick, state));
+        }
+        if let Some(status) = &mut self.status {
+            status.look(now, &self.relay);
         }
         self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {

@@ -134,10 +134,15 @@ fn a_flipped_bit_is_found_named_kept_and_mended() {
 fn every_message_can_be_traced_on_both_ends() {
     let folder = Folder::new();
     let [at_relay, at_bots] = ["relay.jsonl", "bots.jsonl"].map(|name| folder.path().join(name));
-    let relay = Server::start_as(&["relay"], &folder, &["--trace", text(&at_relay)], None);
-    let bots = ["--count", "2", "--seconds", "2", "--trace", text(&at_bots)];
+    let status = folder.path().join("status.json");
+    let relay = ["--trace", text(&at_relay), "--status", text(&status)];
+    let relay = Server::start_as(&["relay"], &folder, &relay, None);
+    let bots = ["--count", "2", "--seconds", "3", "--trace", text(&at_bots)];
     let played = ask(&[&["bot", "pong", "--connect", relay.url("udp")][..], &bots].concat());
     assert_eq!(played["agree"], true, "{played}");
+    // Written every two seconds: while they played, at least once.
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&status).unwrap()).unwrap();
+    assert_eq!(told["sessions"][0]["game"], "pong", "{told}");
     relay.signal("-INT");
     assert!(relay.end().0);
     let read = |path: &Path| -> Vec<Value> {

@@ -1,0 +1,94 @@
+//! What goes on in a relay, for operators and their tools: a file of JSON that is always whole and a few seconds old at most,
+//! with the diagnostics of every player (L5).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use sametick_lockstep::diagnostics::Diagnostics;
+use sametick_lockstep::relay::Relay;
+use sametick_lockstep::session::{Participant, Session};
+use sametick_wire::Time;
+use serde_json::{Value, json};
+
+/// How often the file is written.
+const EVERY_US: u64 = 2_000_000;
+
+/// Writes the file, on a thread of its own.
+pub struct Status {
+    texts: SyncSender<String>,
+    next_at: Time,
+}
+
+impl Status {
+    /// Writes to this file from now on.
+    pub fn create(path: &Path) -> io::Result<Status> {
+        put(path, "{}\n")?;
+        let (texts, from_relay) = sync_channel(1);
+        let path = path.to_owned();
+        thread::spawn(move || write_all(&path, &from_relay));
+        Ok(Status { texts, next_at: Time::ZERO })
+    }
+
+    /// Looks at the relay if it is time to. Never waits: a slow disk gets fewer looks.
+    pub fn look(&mut self, now: Time, relay: &Relay) {
+        if now >= self.next_at {
+            self.next_at = now.plus_micros(EVERY_US);
+            let sessions: Vec<Value> =
+                relay.sessions().map(|(_, session)| session_to_json(session)).collect();
+            // If the last one is still being written, the next will do.
+            let _ = self.texts.try_send(format!("{:#}\n", json!({ "sessions": sessions })));
+        }
+    }
+}
+
+fn write_all(path: &Path, texts: &Receiver<String>) {
+    let mut troubled = false;
+    while let Ok(text) = texts.recv() {
+        let result = put(path, &text);
+        if let (Err(error), false) = (&result, troubled) {
+            tracing::error!(%error, path = %path.display(), "the status file cannot be written");
+        }
+        troubled = result.is_err();
+    }
+}
+
+/// Puts the text in place of what was there, at once.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, text)?;
+    fs::rename(&beside, path)
+}
+
+fn session_to_json(session: &Session) -> Value {
+    let (facts, agreement) = (session.facts(), session.agreement());
+    json!({
+        "name": facts.name,
+        "game": facts.game,
+        "build": facts.build.to_string(),
+        "ticks_per_second": facts.rate.per_second(),
+        "tick": session.history().last().0,
+        "agreed_tick": agreement.agreed().0,
+        "disputed": agreement.is_disputed(),
+        "mismatches": agreement.mismatches(),
+        "players": session.participants().map(|participant| player_to_json(&participant)).collect::<Vec<_>>(),
+    })
+}
+
+fn player_to_json(participant: &Participant<'_>) -> Value {
+    let arrivals = participant.arrivals;
+    json!({
+        "seat": participant.seat.map(|seat| seat.0),
+        "name": participant.name,
+        "omissions": arrivals.map(|arrivals| arrivals.omissions),
+        "late": arrivals.map(|arrivals| arrivals.late),
+        "least_slack_us": arrivals.and_then(|arrivals| arrivals.least_slack_us),
+        "verdict": participant.diagnostics.map(Diagnostics::verdict),
+        "readings": participant.diagnostics.map(Diagnostics::readings),
+        "diagnostics": participant.diagnostics,
+    })
+}
