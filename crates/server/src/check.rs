@@ -20,7 +20,7 @@ use crate::cli::CommandError;
 use crate::games::{AnyGame, Games, Rehearsal};
 use crate::progress::Progress;
 use crate::replay::on_two_threads;
-use crate::report::{Field, print};
+use crate::report::{Count, Field, print};
 
 /// What `sametick check` takes.
 #[derive(Clone, Debug, Args)]
@@ -241,8 +241,9 @@ impl fmt::Display for CheckReport {
         let Some(FailureReport { seed, tick, what, fields }) = &self.failure else {
             return write!(
                 f,
-                "deterministic, as far as {sessions} sessions of {ticks} ticks show.\nEvery tick was simulated again from \
-                 {depth} states before it, as a clone and from saved bytes, and on another thread."
+                "deterministic, as far as {} of {ticks} ticks show.\nEvery tick was simulated again from \
+                 {depth} states before it, as a clone and from saved bytes, and on another thread.",
+                Count(*sessions, "session")
             );
         };
         write!(f, "NOT DETERMINISTIC\n  seed {seed}, tick {tick}: {what}")?;

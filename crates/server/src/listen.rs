@@ -20,7 +20,7 @@ use crate::secret::{Secret, SecretError};
 /// What to listen on, and who may come in.
 #[derive(Clone, Debug, Args)]
 pub struct ListenArgs {
-    /// The address to listen on, 0.0.0.0 or [::] for all, and the first of four ports
+    /// The address to listen on, 0.0.0.0 or `[::]` for all, and the first of four ports
     #[arg(long, value_name = "IP[:PORT]", default_value = "127.0.0.1:7777")]
     pub listen: ListenOn,
 

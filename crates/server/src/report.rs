@@ -90,6 +90,16 @@ impl fmt::Display for Percentiles {
     }
 }
 
+/// So many of something: `1 check`, `2 checks`.
+pub struct Count(pub u64, pub &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count(count, noun) = self;
+        write!(f, "{count} {noun}{}", if *count == 1 { "" } else { "s" })
+    }
+}
+
 /// Microseconds, shown as milliseconds with as many digits as make sense.
 pub struct Ms(pub u64);
 

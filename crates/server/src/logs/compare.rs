@@ -2,16 +2,18 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
 use sametick_sim::Tick;
+use sametick_store::log::OpenError;
 use sametick_store::log::diff::{self, Difference, Differences, StreamError};
 use sametick_store::log::export::{self, ExportError};
 use serde::Serialize;
 
 use super::file::{LogError, LogFile, look_at};
 use crate::cli::CommandError;
+use crate::report::Count;
 
 /// How every log begins.
 const MAGIC: &[u8] = b"sametick-log";
@@ -89,6 +91,10 @@ fn stream(path: &Path) -> Result<Box<dyn BufRead>, CommandError> {
 fn named(error: StreamError, left: &Path, right: &Path) -> CommandError {
     let path = |side| if side == diff::Side::Left { left } else { right };
     match error {
+        // Bytes that are no text are no lines of JSON either.
+        StreamError::Io { side, error } if error.kind() == io::ErrorKind::InvalidData => {
+            LogError::Open { path: path(side).to_owned(), error: OpenError::NotALog }.into()
+        }
         StreamError::Io { side, error } => {
             LogError::Open { path: path(side).to_owned(), error: error.into() }.into()
         }
@@ -128,8 +134,7 @@ impl fmt::Display for DiffReport {
         if *count == 0 {
             return write!(f, "{left} and {right} hold the same events");
         }
-        let noun = if *count == 1 { "difference" } else { "differences" };
-        write!(f, "{left} and {right}: {count} {noun}")?;
+        write!(f, "{left} and {right}: {}", Count(*count, "difference"))?;
         if let Some(tick) = self.first_tick {
             write!(f, ", first in tick {tick}")?;
         }

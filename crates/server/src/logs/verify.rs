@@ -9,6 +9,7 @@ use super::LogFile;
 use crate::cli::CommandError;
 use crate::games::Games;
 use crate::replay::{Keep, Playback, ReplayError};
+use crate::report::Count;
 
 /// What became of verifying a log.
 #[derive(Clone, Debug, Serialize)]
@@ -87,7 +88,9 @@ impl fmt::Display for Verdict {
         }
         match (&self.first_bad, &self.not_replayed_because) {
             (Some(bad), _) => write!(f, "  A CHECK DOES NOT MATCH: {bad}"),
-            (None, None) => write!(f, "  played again: {checks_compared} checks compared, all match"),
+            (None, None) => {
+                write!(f, "  played again: {} compared, all match", Count(*checks_compared as u64, "check"))
+            }
             (None, Some(why)) => write!(f, "  only the structure was verified: {why}"),
         }
     }

@@ -15,7 +15,7 @@ use super::{BadCheck, Playback};
 use crate::cli::CommandError;
 use crate::games::{AnyGame, Layout};
 use crate::logs::of_row;
-use crate::report::Field;
+use crate::report::{Count, Field};
 
 /// What playing a log came to.
 #[derive(Serialize)]
@@ -107,14 +107,17 @@ impl fmt::Display for Played {
         let from =
             if self.kept { format!(" from the kept state of tick {from_tick}") } else { String::new() };
         let (ms, times) = (self.seconds * 1e3, self.times_real);
-        writeln!(f, "  {ticks_played} ticks played{from} in {ms:.1} ms: {times:.0} times real time")?;
+        let played = Count(*ticks_played, "tick");
+        writeln!(f, "  {played} played{from} in {ms:.1} ms: {times:.0} times real time")?;
         if self.torn_bytes > 0 {
             writeln!(f, "  the last {} bytes of the log are torn, and were not read", self.torn_bytes)?;
         }
         match (&self.first_bad, self.checks_compared) {
             (Some(bad), _) => write!(f, "  A CHECK DOES NOT MATCH: {bad}")?,
             (None, Some(0)) => write!(f, "  no checks up to there")?,
-            (None, Some(count)) => write!(f, "  {count} checks compared: all match")?,
+            (None, Some(count)) => {
+                write!(f, "  {} compared: all match", Count(count as u64, "check"))?;
+            }
             (None, None) => write!(f, "  all checks up to there matched when the states were kept")?,
         }
         self.state.as_ref().map_or(Ok(()), |state| write!(f, "\n{state}"))

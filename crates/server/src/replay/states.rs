@@ -254,16 +254,18 @@ impl States {
 
 /// Where the states of a log may be: beside it, or in the user's cache folder under a name made of the log's path.
 fn places(log: &Path) -> Vec<PathBuf> {
-    let Some(name) = log.file_name() else { return Vec::new() };
-    let mut name = name.to_owned();
-    name.push(".states");
-    let beside = log.with_file_name(name);
-    let whole = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
+    // Beside the file itself, not beside a link to it.
+    let Ok(log) = fs::canonicalize(log) else { return Vec::new() };
+    let beside = log.file_name().map(|name| {
+        let mut name = name.to_owned();
+        name.push(".states");
+        log.with_file_name(name)
+    });
     let cached = etcetera::choose_base_strategy().ok().map(|folders| {
-        let path = StateHash::of_bytes(whole.as_os_str().as_encoded_bytes());
+        let path = StateHash::of_bytes(log.as_os_str().as_encoded_bytes());
         folders.cache_dir().join("sametick").join(format!("{path}.states"))
     });
-    [beside].into_iter().chain(cached).collect()
+    beside.into_iter().chain(cached).collect()
 }
 
 fn load_file(place: &Path, log: &mut LogFile, build: BuildId) -> Result<(States, Covered), Unusable> {

@@ -164,6 +164,7 @@ fn what_is_no_log_is_refused_in_a_sentence_that_names_it() {
         (folder.path().to_owned(), "there is no log in this folder"),
         (file("empty.log", b""), "the file is empty"),
         (file("text.log", b"hello\n"), "not a log of a session"),
+        (file("binary.log", &[0xff, 0xfe, 0, 1]), "not a log of a session"),
         (file("short.log", &bytes[..9]), "nothing was recorded"),
         (file("header.log", &bytes[..30]), "nothing was recorded"),
         (file("damaged.log", &damaged), "the log is damaged"),

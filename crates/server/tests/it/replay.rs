@@ -165,6 +165,18 @@ fn states_of_another_log_are_not_used() {
     assert!(seek(&b, &games, 1_199).1 < INTERVAL);
 }
 
+#[cfg(unix)]
+#[test]
+fn states_are_kept_beside_the_log_itself_and_not_beside_a_link() {
+    let (folder, games) = (Folder::new(), trial::games());
+    let path = session(folder.path(), "a.log", game(&games, "slow"), 35, 1_200);
+    let link = folder.path().join("link.log");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    seek(&link, &games, 1_200);
+    assert!(states_of(&path).exists() && !states_of(&link).exists());
+    assert!(seek(&path, &games, 1_199).1 < INTERVAL);
+}
+
 #[test]
 fn a_wrong_check_is_found_whether_or_not_states_were_kept() {
     let (folder, games) = (Folder::new(), trial::games());
