@@ -23,6 +23,11 @@ pub const VARIABLE: &str = "SAMETICK_CONFIG";
 
 /// What `sametick config` can do.
 #[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  sametick config set name Ada
+  sametick config set passphrase < secret.txt
+  sametick config show")]
 pub enum ConfigCommand {
     /// Print what is remembered; never the passphrase itself
     #[command(after_help = "Examples:

@@ -24,6 +24,15 @@ pub use verify::{Verdict, verify};
 
 /// What `sametick log` can do.
 #[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  sametick log info match.log
+  sametick log cat match.log --from 3990 --to 4010
+  sametick log verify match.log
+  sametick log diff ada.log bob.log
+  sametick log export --jsonl match.log -o match.jsonl
+
+A relay keeps one folder for each session; each command also takes the folder in place of the log in it.")]
 pub enum LogCommand {
     /// What a log is of: game, build, players, length, size
     #[command(after_help = "Examples:
