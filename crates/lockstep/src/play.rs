@@ -214,7 +214,7 @@ impl<G: Game> Play<G> {
     fn simulate(&mut self, at: usize) {
         let mut inputs = self.spare.pop().unwrap_or_default();
         inputs.clear();
-        for seat in (0..MAX_SEATS as u8).map(Seat).filter(|seat| self.table.is_taken(*seat)) {
+        for seat in self.table.taken() {
             let input = if Some(seat) == self.seat {
                 self.own[at].clone()
             } else {

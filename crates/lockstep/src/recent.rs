@@ -1,6 +1,7 @@
 //! A peer's last confirmed states, as they were: so that it can say at which tick a difference began, and what it was.
 //! They are kept and not computed again, because a state that went wrong once need not go wrong twice.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -12,7 +13,8 @@ use crate::message::{CHECK_EVERY, RECENT_TICKS};
 pub const MAX_KEPT_BYTES: usize = 64 << 20;
 
 enum Kept<G> {
-    State(G),
+    /// In a box, because a state that is moved is copied once more.
+    State(Box<G>),
     Hash(StateHash),
 }
 
@@ -40,10 +42,10 @@ impl<G: Game> Recent<G> {
         let kept = if self.copies || tick.0.is_multiple_of(CHECK_EVERY) {
             match oldest {
                 Some((_, Kept::State(mut place))) => {
-                    place.clone_from(state);
+                    place.as_mut().clone_from(state);
                     Kept::State(place)
                 }
-                _ => Kept::State(state.clone()),
+                _ => Kept::State(Box::new(state.clone())),
             }
         } else {
             Kept::Hash(StateHash::of(state))
@@ -63,7 +65,7 @@ impl<G: Game> Recent<G> {
         let asked = self.kept.iter().filter(|(tick, _)| (from..=to).contains(tick));
         let first = asked.clone().next().map_or(from, |(tick, _)| *tick);
         let hash = |(_, kept): &(Tick, Kept<G>)| match kept {
-            Kept::State(state) => StateHash::of(state),
+            Kept::State(state) => StateHash::of(&**state),
             Kept::Hash(hash) => *hash,
         };
         (first, asked.map(hash).collect())
@@ -72,7 +74,7 @@ impl<G: Game> Recent<G> {
     /// The first state that is kept at or after a tick.
     pub fn state(&self, from: Tick) -> Option<(Tick, &G)> {
         self.kept.iter().filter(|(tick, _)| *tick >= from).find_map(|(tick, kept)| match kept {
-            Kept::State(state) => Some((*tick, state)),
+            Kept::State(state) => Some((*tick, &**state)),
             Kept::Hash(_) => None,
         })
     }

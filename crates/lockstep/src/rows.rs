@@ -149,28 +149,52 @@ fn read_whole(reader: &mut BitReader<'_>) -> Result<Opaque, ReadError> {
 /// Who sits where and did what last: what a tick is coded against. Both sides keep one and feed it the same ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    seats: [Option<Opaque>; MAX_SEATS],
+    /// One bit for each seat, the lowest for the first.
+    taken: u32,
+    /// What was done last on each seat that is taken; nothing on the others.
+    last: [Opaque; MAX_SEATS],
 }
+
+const _: () = assert!(MAX_SEATS == u32::BITS as usize);
 
 impl Default for Table {
     fn default() -> Table {
-        Table { seats: [None; MAX_SEATS] }
+        Table { taken: 0, last: [Opaque::EMPTY; MAX_SEATS] }
     }
+}
+
+/// The seats whose bits are set, lowest first.
+fn seats(mut bits: u32) -> impl Iterator<Item = Seat> {
+    core::iter::from_fn(move || {
+        let seat = bits.trailing_zeros();
+        bits &= bits.wrapping_sub(1);
+        (seat < u32::BITS).then_some(Seat(seat as u8))
+    })
 }
 
 impl Table {
     /// Whether somebody sits there.
     pub fn is_taken(&self, seat: Seat) -> bool {
-        self.seats.get(seat.index()).is_some_and(Option::is_some)
+        seat.index() < MAX_SEATS && self.taken & 1 << seat.0 != 0
+    }
+
+    /// Where somebody sits, lowest seat first.
+    pub fn taken(&self) -> impl Iterator<Item = Seat> + use<> {
+        seats(self.taken)
+    }
+
+    fn take(&mut self, seat: Seat, last: Opaque) {
+        self.taken |= 1 << seat.0;
+        self.last[seat.index()] = last;
     }
 
     /// The whole table, for somebody who knows nothing: for each seat whether it is taken, and its last input.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = BitWriter::new(&mut bytes);
-        for seat in &self.seats {
-            writer.bool(seat.is_some());
-            if let Some(last) = seat {
+        for (seat, last) in (0..).map(Seat).zip(&self.last) {
+            writer.bool(self.is_taken(seat));
+            if self.is_taken(seat) {
                 put_whole(&mut writer, last);
             }
         }
@@ -182,9 +206,9 @@ impl Table {
     pub fn from_bytes(bytes: &[u8]) -> Result<Table, ReadError> {
         let mut table = Table::default();
         let mut reader = BitReader::new(bytes);
-        for seat in &mut table.seats {
+        for seat in (0..MAX_SEATS as u8).map(Seat) {
             if reader.bool()? {
-                *seat = Some(read_whole(&mut reader)?);
+                table.take(seat, read_whole(&mut reader)?);
             }
         }
         reader.finish()?;
@@ -203,15 +227,13 @@ impl Table {
             out.bool(row.joined);
             out.bool(row.left);
             if row.joined {
-                self.seats[row.seat.index()] = Some(Opaque::EMPTY);
+                self.take(row.seat, Opaque::EMPTY);
             }
         }
-        for (seat, last) in (0..).map(Seat).zip(&mut self.seats) {
-            if let Some(last) = last {
-                let row = rows.get(seat);
-                assert!(row.is_some(), "a taken seat has a row");
-                put_input(out, last, row.and_then(|row| row.input.as_ref()));
-            }
+        for seat in self.taken() {
+            let row = rows.get(seat);
+            assert!(row.is_some(), "a taken seat has a row");
+            put_input(out, &mut self.last[seat.index()], row.and_then(|row| row.input.as_ref()));
         }
         self.forget_leavers(rows);
     }
@@ -227,7 +249,7 @@ impl Table {
                     return Err(ReadError::OutOfRange);
                 }
                 if joined {
-                    self.seats[seat.index()] = Some(Opaque::EMPTY);
+                    self.take(seat, Opaque::EMPTY);
                     rows.join(seat);
                 }
                 if left {
@@ -235,12 +257,10 @@ impl Table {
                 }
             }
         }
-        for (seat, last) in (0..).map(Seat).zip(&mut self.seats) {
-            if let Some(last) = last {
-                match read_input(reader, last)? {
-                    Some(input) => rows.set(seat, input),
-                    None => rows.omit(seat),
-                }
+        for seat in self.taken() {
+            match read_input(reader, &mut self.last[seat.index()])? {
+                Some(input) => rows.set(seat, input),
+                None => rows.omit(seat),
             }
         }
         self.forget_leavers(rows);
@@ -249,7 +269,8 @@ impl Table {
 
     fn forget_leavers(&mut self, rows: &Inputs<Opaque>) {
         for row in rows.iter().filter(|row| row.left) {
-            self.seats[row.seat.index()] = None;
+            self.taken &= !(1 << row.seat.0);
+            self.last[row.seat.index()] = Opaque::EMPTY;
         }
     }
 }
