@@ -259,6 +259,8 @@ impl Agreement {
             let why = "its simulation keeps computing something else";
             out.push_bare(Output::Kick(floor.id, member, why));
         } else {
+            // What it said of the wrong state is no longer what it has.
+            self.checks.forget(member);
             send(out, member, Channel::Chunks, &ToPeer::Resync { tick, state });
         }
     }

@@ -96,13 +96,13 @@ impl Chair {
         least_us
     }
 
-    /// An input for a tick, which closes in `slack_us`.
+    /// An input for a tick, which closes in `slack_us`, if that can be told.
     pub fn take(
         &mut self,
         now: Time,
         tick: Tick,
         closed: Tick,
-        slack_us: i64,
+        slack_us: Option<i64>,
         input: Opaque,
     ) -> Result<(), Malformed> {
         if tick <= closed {
@@ -115,7 +115,9 @@ impl Chair {
             self.arrivals.repeated += 1;
             return Ok(());
         }
-        self.note_slack(now, slack_us);
+        if let Some(slack_us) = slack_us {
+            self.note_slack(now, slack_us);
+        }
         Ok(())
     }
 

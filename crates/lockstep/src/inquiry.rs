@@ -8,7 +8,7 @@ use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
 use sametick_sim::{Seat, StateHash, Tick, Time};
 
-use crate::message::StateAt;
+use crate::message::{RECENT_TICKS, StateAt};
 use crate::session::Member;
 
 /// Who does not answer for this long is not waited for.
@@ -223,6 +223,16 @@ impl Inquiry {
         let [Some(good), Some(odd)] = [0, 1].map(|side| self.report.witnesses[side].state.as_ref()) else {
             return;
         };
+        if good.tick != odd.tick {
+            // It is so long ago that each gave the oldest it had. States of two ticks cannot be compared: ask for one that
+            // both have for a while yet.
+            let tick = good.tick.max(odd.tick) + RECENT_TICKS / 2;
+            for witness in &mut self.report.witnesses {
+                witness.state = None;
+                want.push(Want::State(witness.member, tick));
+            }
+            return;
+        }
         match self.report.decided {
             Decided::ByMajority => {
                 let (tick, bytes) = (good.tick, good.bytes.clone());

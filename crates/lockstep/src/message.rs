@@ -273,16 +273,17 @@ pub fn put_ticks<'a>(
 }
 
 /// Reads what [`put_ticks`] wrote, with `rows` as the place for one tick after the other. The first tick must be the one
-/// after `have`: earlier ones have been seen, and later ones cannot be understood yet. Returns which it was.
+/// after `have`: earlier ones have been seen, and later ones cannot be understood yet. Returns which it was. `near` is a
+/// tick that is known to be closed: of the first one's number only the last bits are there.
 pub fn read_ticks(
     bytes: &[u8],
-    have: Tick,
+    (have, near): (Tick, Tick),
     table: &mut Table,
     rows: &mut Inputs<Opaque>,
     mut see: impl FnMut(Tick, &Inputs<Opaque>),
 ) -> Result<Run, Malformed> {
     let mut reader = BitReader::new(bytes);
-    let (first, ticks) = read_head(&mut reader, have.next()).map_err(malformed)?;
+    let (first, ticks) = read_head(&mut reader, near.next()).map_err(malformed)?;
     if first > have.next() {
         return Ok(Run::Early);
     }

@@ -26,8 +26,14 @@ const TOLERANCE_US: i64 = 6_000;
 /// Time runs faster or slower by at most one part in this many.
 const GENTLY: i64 = 12;
 
-/// The least slack of this many reports counts: twenty seconds at 60 Hz.
+/// The least slack of this many reports counts at most.
 const REPORTS: usize = 80;
+
+/// At lower rates it is fewer: what was more than so many seconds ago says little about now.
+const REMEMBERED_SECONDS: usize = 20;
+
+/// Whoever has not waited for the relay for this long, and has to, has lost touch: what was reported before is void.
+const LOST_TOUCH_US: u64 = 3_000_000;
 
 /// Slack is given back only after so many reports that showed more than enough.
 const SURE: usize = 6;
@@ -129,6 +135,8 @@ pub struct Pacer {
     settled: Tick,
     reports: [i64; REPORTS],
     reported: usize,
+    /// When ticks last had to wait for the relay.
+    waited_at: Option<Time>,
     path: Path,
     losses: Losses,
     copies: u32,
@@ -148,6 +156,7 @@ impl Pacer {
             settled: Tick::ZERO,
             reports: [0; REPORTS],
             reported: 0,
+            waited_at: None,
             path,
             losses,
             copies: losses.copies(),
@@ -205,6 +214,13 @@ impl Pacer {
     /// Ticks were not taken for a while: the clock goes on from now.
     pub fn restart(&mut self, now: Time) {
         self.next_at = self.next_at.max(now);
+        let lost_touch = self.waited_at.is_none_or(|at| now.micros_since(at) >= LOST_TOUCH_US);
+        self.waited_at = Some(now);
+        if lost_touch || self.debt_us > 0 {
+            // Whoever has to wait is early enough, whatever was reported before.
+            self.debt_us = self.debt_us.min(0);
+            self.reported = 0;
+        }
     }
 
     /// Ticks begin anew with this one, at a place that was chosen by [`Pacer::lead_ticks`].
@@ -240,9 +256,11 @@ impl Pacer {
         if self.debt_us != 0 || report.tick < self.settled + PACE_EVERY {
             return;
         }
-        self.reports[self.reported % REPORTS] = i64::from(least_us);
+        let most = REMEMBERED_SECONDS * self.rate.per_second() as usize / PACE_EVERY as usize;
+        let most = most.clamp(SURE, REPORTS);
+        self.reports[self.reported % most] = i64::from(least_us);
         self.reported += 1;
-        let known = self.reported.min(REPORTS);
+        let known = self.reported.min(most);
         let least_us = self.reports[..known].iter().copied().min().unwrap_or(0);
         let missing_us = self.wanted_us() - least_us;
         if missing_us > 0 {

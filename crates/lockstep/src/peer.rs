@@ -331,7 +331,7 @@ impl<G: Game> Peer<G> {
                 let ask = ToRelay::Resend { from: tick.next() };
                 self.tell(Channel::Control, &ask);
                 self.asked_at = Some(self.now);
-                Ok(())
+                self.use_early()
             }
             _ => Err(Malformed::Forbidden),
         }
@@ -415,8 +415,7 @@ impl<G: Game> Peer<G> {
         }
         let confirmed = play.confirmed().0;
         // Also at the beginning: the last of what was closed before we came is here.
-        let overtaken = play.depth() == 0 && confirmed > self.noted;
-        let had_own = play.had_own();
+        let (had_own, overtaken) = (play.had_own(), play.take_overtaken());
         if let Some(ticks) = play.settle() {
             self.stats.rollbacks += u64::from(ticks > 0);
             self.stats.resimulated += u64::from(ticks);
@@ -454,15 +453,16 @@ impl<G: Game> Peer<G> {
 
     fn on_local(&mut self, input: G::Input) {
         let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
-        let tick = play.shown().0.next();
-        let opaque = to_opaque(&input);
+        let (tick, opaque) = (play.shown().0.next(), to_opaque(&input));
         play.predict(Some(input));
         self.pacer.advance(tick);
         self.meter.on_sent(self.now, tick);
-        let (first, count, inputs) = &mut self.unsent;
-        if *count == 0 {
-            *first = tick;
+        // Those in one message are consecutive.
+        if tick != self.unsent.0 + self.unsent.1 as u32 {
+            self.send_inputs();
+            self.unsent.0 = tick;
         }
+        let (_, count, inputs) = &mut self.unsent;
         inputs[*count] = opaque;
         *count += 1;
         if *count >= self.pacer.batch() as usize {

@@ -38,6 +38,8 @@ pub struct Play<G: Game> {
     spare: Vec<Inputs<G::Input>>,
     /// A closed tick was not as guessed.
     wrong: bool,
+    /// A tick was closed that had not been simulated here.
+    overtaken: bool,
     /// Everything up to this tick is known to be closed and on its way.
     known_tick: Tick,
     recent: Recent<G>,
@@ -67,6 +69,7 @@ impl<G: Game> Play<G> {
             guessed: VecDeque::new(),
             spare: Vec::new(),
             wrong: false,
+            overtaken: false,
             known_tick: closed,
             shown_to_relay: None,
             check: None,
@@ -116,6 +119,12 @@ impl<G: Game> Play<G> {
         self.had_own
     }
 
+    /// Whether the relay has closed ticks that had not been simulated here, since the last call. At a low rate the
+    /// state on screen is level with the confirmed one for a part of every tick; that alone is not it.
+    pub fn take_overtaken(&mut self) -> bool {
+        core::mem::take(&mut self.overtaken)
+    }
+
     /// The hash that is due to be sent.
     pub fn take_check(&mut self) -> Option<(Tick, StateHash)> {
         self.check.take()
@@ -133,7 +142,7 @@ impl<G: Game> Play<G> {
     pub fn on_run(&mut self, bytes: &[u8]) -> Result<Run, Malformed> {
         let mut table = core::mem::take(&mut self.table);
         let mut rows = core::mem::take(&mut self.rows);
-        let have = self.confirmed_tick;
+        let have = (self.confirmed_tick, self.confirmed_tick.max(self.known_tick));
         let run = read_ticks(bytes, have, &mut table, &mut rows, |tick, rows| self.confirm(tick, rows));
         self.table = table;
         self.rows = rows;
@@ -188,6 +197,7 @@ impl<G: Game> Play<G> {
             }
             None => {
                 self.wrong = true;
+                self.overtaken = true;
                 self.shown_tick = tick;
             }
         }
@@ -259,7 +269,9 @@ impl<G: Game> Play<G> {
             self.guessed.push_front(Inputs::new());
         }
         self.known_tick = self.confirmed_tick;
-        self.recent.rewind(tick);
+        // The wrong state of that very tick goes as well, or it would be found again.
+        self.recent.rewind(Tick(tick.0.saturating_sub(1)));
+        self.recent.push(tick, &good);
         self.confirmed = good;
         self.confirmed_tick = tick;
         self.wrong = true;

@@ -197,7 +197,7 @@ impl Reciter {
         while core::mem::take(&mut progress) {
             early.retain(|bytes| {
                 let mut last = *closed;
-                let run = read_ticks(bytes, *closed, table, rows, |tick, rows| {
+                let run = read_ticks(bytes, (*closed, *closed), table, rows, |tick, rows| {
                     last = tick;
                     news.push_back((tick, rows.clone()));
                 });

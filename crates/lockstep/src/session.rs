@@ -292,6 +292,8 @@ impl Session {
         let closed = self.history.last();
         let epoch = self.epoch.ok_or(Malformed::Forbidden)?;
         let slack_us = self.due(epoch, tick).as_micros() as i64 - now.as_micros() as i64;
+        // A relay that is late itself has not closed what is due: its lateness is not the player's.
+        let slack_us = Some(slack_us).filter(|_| now <= self.due(epoch, closed.next()));
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
         let seat = seat.ok_or(Malformed::Forbidden)?;
         let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
