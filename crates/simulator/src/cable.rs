@@ -1,0 +1,175 @@
+//! The way between one client and the relay: a link at each end, and a bad network in each direction.
+
+use sametick_lockstep::rows::Opaque;
+use sametick_lockstep::session::{Member, SessionId};
+use sametick_sim::{Seat, Tick, Time};
+use sametick_wire::link::{Input, Output};
+use sametick_wire::netem::{self, Netem, Profile};
+use sametick_wire::{Carrier, Channel, Closed, Link};
+
+/// More ticks than an input can be under way for.
+const HANDED: usize = 1_024;
+
+/// What comes out of one end.
+pub enum Heard<'a> {
+    /// A message for whoever has this end.
+    Message(Channel, &'a [u8]),
+    /// This end is over.
+    Closed(Closed),
+}
+
+/// One end of a cable, in the time of its machine.
+pub struct End {
+    link: Link,
+    wake_at: Option<Time>,
+}
+
+impl End {
+    fn new(now: Time) -> End {
+        End { link: Link::new(now, Carrier::Datagrams), wake_at: Some(now) }
+    }
+
+    /// The link.
+    pub fn link(&mut self) -> &mut Link {
+        &mut self.link
+    }
+
+    /// When it wants to be woken, in its machine's time.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake_at
+    }
+
+    /// Takes what has arrived and does what is due. `now` is the time of the world, `local` that of the machine.
+    pub fn run(
+        &mut self,
+        (now, local): (Time, Time),
+        (incoming, outgoing): (&mut Netem, &mut Netem),
+        bufs: &mut Bufs,
+        mut hear: impl FnMut(Heard<'_>),
+    ) {
+        let mut packet = std::mem::take(&mut bufs.packet);
+        while incoming.poll(now, &mut packet).is_some() {
+            if let Some(intact) = netem::intact(&packet) {
+                // An error also comes out as `Closed`.
+                let _ = self.link.handle(local, Input::Datagram(intact));
+                self.drain(now, outgoing, bufs, &mut hear);
+            }
+        }
+        bufs.packet = packet;
+        if self.wake_at.is_some_and(|at| at <= local) {
+            let _ = self.link.handle(local, Input::Timeout);
+            self.drain(now, outgoing, bufs, &mut hear);
+        }
+    }
+
+    /// Sends and hands over everything that is ready.
+    pub fn drain(
+        &mut self,
+        now: Time,
+        outgoing: &mut Netem,
+        bufs: &mut Bufs,
+        hear: &mut impl FnMut(Heard<'_>),
+    ) {
+        let buf = &mut bufs.out;
+        loop {
+            match self.link.poll_output(buf) {
+                Output::Datagram => {
+                    netem::put_check(buf);
+                    outgoing.send(now, (), buf);
+                }
+                Output::Stream(_) => {}
+                Output::Message(channel) => hear(Heard::Message(channel, buf)),
+                Output::Closed(closed) => hear(Heard::Closed(closed)),
+                Output::WakeAt(at) => {
+                    self.wake_at = Some(at);
+                    return;
+                }
+                Output::Done => {
+                    self.wake_at = None;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Memory for packets, used again and again.
+#[derive(Default)]
+pub struct Bufs {
+    packet: Vec<u8>,
+    out: Vec<u8>,
+}
+
+/// A client's inputs, by tick, as it handed them in.
+pub struct Handed(Vec<(Tick, Opaque)>);
+
+impl Handed {
+    fn new() -> Handed {
+        Handed(vec![(Tick::ZERO, Opaque::EMPTY); HANDED])
+    }
+
+    /// The client does this.
+    pub fn note(&mut self, tick: Tick, input: Opaque) {
+        self.0[tick.0 as usize % HANDED] = (tick, input);
+    }
+
+    /// What the client did.
+    pub fn get(&self, tick: Tick) -> Option<Opaque> {
+        let (at, input) = self.0[tick.0 as usize % HANDED];
+        (at == tick).then_some(input)
+    }
+}
+
+/// The way between one client and the relay.
+pub struct Cable {
+    /// What the relay calls it.
+    pub member: Member,
+    /// Which client made it.
+    pub client: usize,
+    /// The client's end, while the client has it.
+    pub here: Option<End>,
+    /// The relay's end, until it is over.
+    pub there: Option<End>,
+    /// To the relay.
+    pub up: Netem,
+    /// To the client.
+    pub down: Netem,
+    /// Where the client sits, by the records of the session.
+    pub place: Option<(SessionId, Seat)>,
+    /// Which session it takes part in.
+    pub session: Option<SessionId>,
+    /// What the client handed in.
+    pub handed: Handed,
+    /// When something last happened that explains silence on it.
+    pub troubled_at: Time,
+    /// Something is waiting at the relay's end to be sent.
+    pub dirty: bool,
+    /// The relay does not want to hear of it any more.
+    pub thrown_out: bool,
+}
+
+impl Cable {
+    /// A way that has just opened; `local` is the client's time.
+    pub fn new(now: Time, local: Time, member: Member, client: usize, profile: Profile, seed: u64) -> Cable {
+        Cable {
+            member,
+            client,
+            here: Some(End::new(local)),
+            there: Some(End::new(now)),
+            up: Netem::new(profile, seed),
+            down: Netem::new(profile, seed ^ 1),
+            place: None,
+            session: None,
+            handed: Handed::new(),
+            troubled_at: Time::ZERO,
+            dirty: false,
+            thrown_out: false,
+        }
+    }
+
+    /// When something happens next at the relay's end.
+    pub fn next_there(&self) -> Option<Time> {
+        let there = self.there.as_ref()?;
+        [there.wake_at(), self.up.next_delivery()].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,171 @@
+//! The log of a session on a disk that fails, and what is asked of it: that it holds what was closed, that what was durable
+//! survives, and that it replays to the same states.
+
+use sametick_lockstep::rows::{Opaque, row_as_bytes};
+use sametick_lockstep::session::Facts;
+use sametick_sim::record::decode_inputs;
+use sametick_sim::{Inputs, Rng, Row, StateHash, Tick, from_canonical};
+use sametick_store::disk::MemDisk;
+use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Record, TickInputs};
+
+use crate::games::Playable;
+
+/// A minute without a disk, at a rate and with players that are drawn, takes no more than this.
+pub const MAX_WAITING: usize = 1 << 20;
+
+/// What was closed, to compare a log with: a number for the rows of each tick, and one for the state after it.
+#[derive(Default)]
+pub struct Closed {
+    /// The rows, from tick 1 on.
+    pub rows: Vec<u64>,
+    /// The states, from tick 1 on.
+    pub states: Vec<u64>,
+}
+
+/// A number for the rows of a tick.
+pub fn rows_digest<'a>(rows: impl Iterator<Item = Row<&'a [u8]>>) -> u64 {
+    let mut sum = 0u64;
+    let mut add = |word: u64| sum = (sum.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for row in rows {
+        let flags = u64::from(row.joined) | u64::from(row.left) << 1 | u64::from(row.input.is_some()) << 2;
+        add(u64::from(row.seat.0) << 8 | flags | 1 << 32);
+        row.input.unwrap_or(&[]).iter().for_each(|byte| add(u64::from(*byte)));
+    }
+    sum
+}
+
+/// The log of a session, as the relay's machine writes it.
+pub struct Journal {
+    encoder: LogEncoder,
+    appender: Appender<MemDisk>,
+    inputs: TickInputs,
+    slow: bool,
+}
+
+impl Journal {
+    /// A log that begins.
+    pub fn new(facts: &Facts) -> Result<Journal, String> {
+        let header = Header {
+            build: facts.build,
+            commit: facts.commit.clone(),
+            schema: facts.schema,
+            setup: facts.setup.clone(),
+            seed: facts.seed,
+            rate: facts.rate,
+            ..Header::new(facts.game.clone(), facts.name.clone())
+        };
+        let encoder = LogEncoder::new(&header).map_err(|error| error.to_string())?;
+        let appender = Appender::new(MemDisk::new(), &[]);
+        Ok(Journal { encoder, appender, inputs: TickInputs::new(), slow: false })
+    }
+
+    /// Takes a record.
+    pub fn record(&mut self, record: &Record) -> Result<(), String> {
+        self.encoder.push(record).map_err(|error| format!("{}: {error}", record.kind()))
+    }
+
+    /// Takes a closed tick, and writes what is ready if the disk lets it.
+    pub fn close(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<u64, String> {
+        self.inputs.set(tick, rows.iter().map(row_as_bytes));
+        self.encoder.push_inputs(&self.inputs).map_err(|error| error.to_string())?;
+        self.drive();
+        Ok(rows_digest(self.inputs.iter()))
+    }
+
+    fn drive(&mut self) {
+        if !self.slow {
+            self.appender.take_from(&mut self.encoder);
+            // A disk that failed is tried again with the next tick.
+            let _ = self.appender.drive();
+        }
+    }
+
+    /// The disk does nothing, or goes on.
+    pub fn set_slow(&mut self, slow: bool) {
+        self.slow = slow;
+    }
+
+    /// The disk has room for so many bytes more, or for all.
+    pub fn set_room(&mut self, bytes: Option<usize>) {
+        let disk = self.appender.disk_mut();
+        let capacity = bytes.map(|bytes| disk.bytes().len() + bytes);
+        disk.set_capacity(capacity);
+    }
+
+    /// The next syncs fail.
+    pub fn fail_syncs(&mut self, count: u32) {
+        self.appender.disk_mut().fail_syncs(count);
+    }
+
+    /// Bytes that wait for the disk.
+    pub fn waiting_bytes(&self) -> usize {
+        self.appender.waiting_bytes()
+    }
+
+    /// What would be left if the power failed now? At least what was said to be durable, and nothing that was not closed.
+    pub fn cut_power<G: Playable>(&self, rng: &mut Rng, closed: &Closed) -> Result<u64, String> {
+        let durable = self.appender.durable_tick().unwrap_or_default();
+        let mut disk = self.appender.disk().clone();
+        disk.crash(rng.below(disk.bytes().len() as u64 + 1) as usize);
+        if self.appender.durable_len() == 0 {
+            return Ok(0);
+        }
+        let ticks = verify::<G>(disk.bytes(), closed, &mut |_| {})?;
+        if ticks < u64::from(durable.0) {
+            return Err(format!("tick {durable} was durable, but after a power cut only {ticks} are there"));
+        }
+        Ok(ticks)
+    }
+
+    /// The end: the disk works again, and everything must be there.
+    pub fn finish<G: Playable>(
+        &mut self,
+        closed: &Closed,
+        see: &mut impl FnMut(&Record),
+    ) -> Result<u64, String> {
+        self.slow = false;
+        self.set_room(None);
+        self.fail_syncs(0);
+        self.encoder.flush();
+        self.appender.take_from(&mut self.encoder);
+        self.appender.drive().map_err(|error| format!("a disk that works fails: {error}"))?;
+        let ticks = verify::<G>(self.appender.disk().synced(), closed, see)?;
+        if ticks != closed.rows.len() as u64 {
+            return Err(format!("{} ticks were closed, {ticks} are in the log", closed.rows.len()));
+        }
+        Ok(ticks)
+    }
+}
+
+/// Reads and replays a log, and compares every tick with what was closed. Returns how many ticks there are.
+fn verify<G: Playable>(bytes: &[u8], closed: &Closed, see: &mut impl FnMut(&Record)) -> Result<u64, String> {
+    let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
+    let setup = from_canonical(&reader.header().setup).map_err(|error| format!("the setup: {error:?}"))?;
+    let (mut state, mut inputs) = (G::new(&setup), Inputs::new());
+    let mut ticks = 0usize;
+    let mut records = reader.records();
+    while let Some(record) = records.next().map_err(|error| error.to_string())? {
+        see(record);
+        match record {
+            Record::Inputs(rows) => {
+                decode_inputs(rows.iter(), &mut inputs);
+                state.step(&inputs);
+                if rows.tick().0 as usize != ticks + 1 {
+                    return Err(format!("tick {} follows {ticks}", rows.tick()));
+                }
+                if closed.rows.get(ticks) != Some(&rows_digest(rows.iter())) {
+                    return Err(format!("tick {} holds other inputs than were closed", rows.tick()));
+                }
+                if closed.states.get(ticks) != Some(&state.digest()) {
+                    return Err(format!("the log replays to another state after tick {}", rows.tick()));
+                }
+                ticks += 1;
+            }
+            Record::Check { tick, hash } if tick.0 as usize == ticks && *hash != StateHash::of(&state) => {
+                return Err(format!("the check of tick {tick} is not what the log replays to"));
+            }
+            _ => {}
+        }
+    }
+    Ok(ticks as u64)
+}

@@ -1,0 +1,103 @@
+//! What a world is made of, drawn from its seed alone.
+
+use sametick_sim::Rng;
+
+use crate::faults::Fault;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Faults stop for this long at the end before anything is measured: time-outs, new links and checks take their time.
+pub const SETTLE_US: u64 = 45 * SECOND_US;
+
+/// Then, for this long, nothing may be omitted.
+pub const MEASURE_US: u64 = 15 * SECOND_US;
+
+/// Which game is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Title {
+    /// The game whose state never heals, at so many ticks a second.
+    Sum(u16),
+    /// Pong, at 60.
+    Pong,
+}
+
+/// What a world is made of.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed.
+    pub seed: u64,
+    /// Which game.
+    pub title: Title,
+    /// How many clients.
+    pub clients: usize,
+    /// How many seats.
+    pub seats: u8,
+    /// With how many players a session begins.
+    pub wait_for: u8,
+    /// How many closed ticks the relay sends together.
+    pub ticks_per_packet: Option<u32>,
+    /// How long there are faults.
+    pub faulty_us: u64,
+    /// How far apart faults are on average.
+    pub gap_us: u64,
+    /// Whether networks are bad from the beginning, or only when a fault makes them so.
+    pub bad_networks: bool,
+    /// Only these faults happen; any, if none are given.
+    pub only: Option<&'static [Fault]>,
+    /// How much faster each client's clock runs.
+    pub drifts_ppm: Vec<i64>,
+}
+
+impl Plan {
+    /// The plan of a seed. The generator goes on to make everything else.
+    pub fn draw(seed: u64) -> (Plan, Rng) {
+        let mut rng = Rng::new(seed);
+        // Most simulated time is spent at low rates, where an hour is cheap: faults do not depend on the rate.
+        let title = match rng.below(100) {
+            0..50 => Title::Sum(10),
+            50..78 => Title::Sum(20),
+            78..90 => Title::Sum(30),
+            90..96 => Title::Sum(60),
+            _ => Title::Pong,
+        };
+        let clients = match rng.below(100) {
+            0..5 => 2,
+            5..10 => 3,
+            10..65 => 4,
+            65..80 => 5,
+            80..90 => 6,
+            90..95 => 7,
+            _ => 8,
+        };
+        let seats = clients as u8 + if rng.chance(1, 2) { 0 } else { rng.below(3) as u8 };
+        let ticks_per_packet = rng.chance(1, 2).then(|| 1 + rng.below(4) as u32);
+        let drifts_ppm = (0..clients).map(|_| i64::from(rng.between(-500, 500))).collect();
+        let plan = Plan {
+            seed,
+            title,
+            clients,
+            seats,
+            wait_for: rng.below(3) as u8,
+            ticks_per_packet,
+            faulty_us: (2 + rng.below(18)) * 60 * SECOND_US,
+            gap_us: (5 + rng.below(30)) * SECOND_US,
+            only: None,
+            bad_networks: rng.chance(2, 3),
+            drifts_ppm,
+        };
+        (plan, rng)
+    }
+
+    /// The next fault, if there are any.
+    pub fn draw_fault(&self, rng: &mut Rng) -> Option<Fault> {
+        match self.only {
+            Some(faults) => rng.pick(faults).copied(),
+            None => Some(Fault::draw(rng)),
+        }
+    }
+
+    /// How long the world lives.
+    pub fn total_us(&self) -> u64 {
+        self.faulty_us + SETTLE_US + MEASURE_US
+    }
+}

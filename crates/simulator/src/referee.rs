@@ -1,0 +1,239 @@
+//! What really happened in one session: every tick stepped once more, apart from all machines under test, and every input
+//! that arrived in time. All that peers, logs and reports say is compared with this.
+
+use sametick_lockstep::inquiry::Report;
+use sametick_lockstep::message::RECENT_TICKS;
+use sametick_lockstep::rows::{MAX_SEATS, Opaque, row_as_bytes};
+use sametick_lockstep::session::{MAX_AHEAD, Member, Session, SessionId};
+use sametick_sim::record::{Record, decode_inputs};
+use sametick_sim::{Inputs, Seat, Tick, Time, from_canonical};
+
+use crate::games::Playable;
+use crate::journal::{Closed, Journal};
+use crate::outcome::Checker;
+
+/// For so long after a state was mended, its wrong answers may still be found.
+const ECHO_US: u64 = 20_000_000;
+
+/// So many ticks may pass between the question for the last states and the answer.
+const SLACK_TICKS: u32 = 60;
+
+/// What a checker found.
+pub type Finding = (Checker, String);
+
+/// The inputs of a seat that have arrived in time.
+struct Desk {
+    member: Member,
+    arrived: Vec<Option<(Tick, Opaque)>>,
+}
+
+impl Desk {
+    fn slot(&mut self, tick: Tick) -> &mut Option<(Tick, Opaque)> {
+        let at = tick.0 as usize % self.arrived.len();
+        &mut self.arrived[at]
+    }
+}
+
+/// A state that was tampered with.
+#[derive(Clone, Debug)]
+pub struct Tampering {
+    /// Whose.
+    pub member: Member,
+    /// Where it sits.
+    pub seat: Option<Seat>,
+    /// The first tick whose state is wrong.
+    pub tick: Tick,
+    /// When.
+    pub at: Time,
+    /// When it was mended.
+    pub mended_at: Option<Time>,
+}
+
+impl Tampering {
+    fn is_open(&self, now: Time) -> bool {
+        self.mended_at.is_none_or(|at| now.micros_since(at) < ECHO_US)
+    }
+}
+
+/// What really happened in a session.
+pub struct Referee<G: Playable> {
+    /// Which session.
+    pub id: SessionId,
+    /// Its log.
+    pub journal: Journal,
+    /// What was closed.
+    pub closed: Closed,
+    /// States that were tampered with.
+    pub tampered: Vec<Tampering>,
+    /// It is over.
+    pub ended: bool,
+    /// Inputs and omissions seen.
+    pub counts: (u64, u64),
+    state: G,
+    inputs: Inputs<G::Input>,
+    desks: Vec<Option<Desk>>,
+}
+
+impl<G: Playable> Referee<G> {
+    /// A session that has just begun.
+    pub fn new(id: SessionId, session: &Session) -> Result<Referee<G>, Finding> {
+        let log = |what| (Checker::Log, what);
+        let facts = session.facts();
+        let setup = from_canonical(&facts.setup).map_err(|error| log(format!("{error:?}")))?;
+        Ok(Referee {
+            id,
+            journal: Journal::new(facts).map_err(log)?,
+            closed: Closed::default(),
+            tampered: Vec::new(),
+            ended: false,
+            counts: (0, 0),
+            state: G::new(&setup),
+            inputs: Inputs::new(),
+            desks: (0..MAX_SEATS).map(|_| None).collect(),
+        })
+    }
+
+    /// The last closed tick.
+    pub fn last(&self) -> Tick {
+        Tick(self.closed.rows.len() as u32)
+    }
+
+    /// What the state after a tick comes to.
+    pub fn digest(&self, tick: Tick) -> Option<u64> {
+        self.closed.states.get((tick.0 as usize).checked_sub(1)?).copied()
+    }
+
+    /// An input has arrived at the relay.
+    pub fn on_input(&mut self, member: Member, seat: Seat, tick: Tick, input: Opaque) {
+        let last = self.last();
+        let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.member == member) else {
+            return;
+        };
+        if tick > last && tick.ticks_since(last) < MAX_AHEAD {
+            let slot = desk.slot(tick);
+            if slot.is_none_or(|(at, _)| at != tick) {
+                *slot = Some((tick, input));
+            }
+        }
+    }
+
+    /// Somebody sits down.
+    pub fn on_joined(&mut self, member: Member, seat: Seat) {
+        self.desks[seat.index()] = Some(Desk { member, arrived: vec![None; 2 * MAX_AHEAD as usize] });
+    }
+
+    /// A tick was closed.
+    pub fn on_closed(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
+        if tick != self.last().next() {
+            return Err((Checker::Ticks, format!("tick {tick} was closed after {}", self.last())));
+        }
+        self.compare_inputs(tick, rows)?;
+        decode_inputs(rows.iter().map(row_as_bytes), &mut self.inputs);
+        self.state.step(&self.inputs);
+        let digest = self.journal.close(tick, rows).map_err(|what| (Checker::Log, what))?;
+        self.closed.rows.push(digest);
+        self.closed.states.push(self.state.digest());
+        Ok(())
+    }
+
+    /// Each input that came in time is in its tick, as it came, and there are no others.
+    fn compare_inputs(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
+        let wrong = |what: String| Err((Checker::Inputs, what));
+        let taken = self.desks.iter().flatten().count();
+        if rows.len() != taken {
+            return wrong(format!("tick {tick} has {} rows, {taken} seats are taken", rows.len()));
+        }
+        for row in rows {
+            let Some(desk) = &mut self.desks[row.seat.index()] else {
+                return wrong(format!("tick {tick} has a row for seat {}, where nobody sits", row.seat));
+            };
+            let arrived = desk.slot(tick).take().filter(|(at, _)| *at == tick).map(|(_, input)| input);
+            match (arrived, row.input) {
+                (Some(arrived), Some(input)) if arrived == input => self.counts.0 += 1,
+                (None, None) => self.counts.1 += 1,
+                (Some(_), None) => {
+                    return wrong(format!(
+                        "seat {}'s input for tick {tick} came in time and is not in it",
+                        row.seat
+                    ));
+                }
+                (None, Some(_)) => {
+                    return wrong(format!("seat {} has an input in tick {tick} that never came", row.seat));
+                }
+                (Some(ours), Some(theirs)) => {
+                    return wrong(format!(
+                        "seat {}'s input for tick {tick} was {ours:?}, the tick has {theirs:?}",
+                        row.seat
+                    ));
+                }
+            }
+            if row.left {
+                self.desks[row.seat.index()] = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something is written down.
+    pub fn on_record(&mut self, now: Time, record: &Record) -> Result<(), Finding> {
+        match record {
+            Record::Dissent { tick, seat, .. } => self.expect_tampered(now, Some(*seat), None, *tick)?,
+            Record::Desync { tick, seat } => self.expect_tampered(now, Some(*seat), Some(*tick), *tick)?,
+            Record::Dispute { tick } => self.expect_tampered(now, None, None, *tick)?,
+            _ => {}
+        }
+        self.journal.record(record).map_err(|what| (Checker::Log, what))
+    }
+
+    /// Whether `tick` is rightly called the first bad one: exactly that, unless it is longer ago than peers remember.
+    fn is_first(&self, tampering: &Tampering, tick: Tick) -> bool {
+        let is_remembered = self.last().ticks_since(tampering.tick) < RECENT_TICKS - SLACK_TICKS;
+        tick == tampering.tick || tick > tampering.tick && !is_remembered
+    }
+
+    fn expect_tampered(
+        &self,
+        now: Time,
+        seat: Option<Seat>,
+        first: Option<Tick>,
+        tick: Tick,
+    ) -> Result<(), Finding> {
+        let fits = |it: &&Tampering| {
+            it.is_open(now)
+                && seat.is_none_or(|seat| it.seat == Some(seat))
+                && first.is_none_or(|first| self.is_first(it, first))
+        };
+        match self.tampered.iter().find(fits) {
+            Some(_) => Ok(()),
+            None => Err((
+                Checker::Desync,
+                format!(
+                    "seat {seat:?} is called wrong at tick {tick}; really wrong: {:?}",
+                    self.tampered.last()
+                ),
+            )),
+        }
+    }
+
+    /// All that is known about a desync.
+    pub fn on_report(&mut self, now: Time, report: &Report) -> Result<(), Finding> {
+        for witness in report.witnesses.iter().filter(|witness| witness.odd) {
+            let fits = |it: &&Tampering| {
+                it.member == witness.member
+                    && it.is_open(now)
+                    && (!report.resynced || self.is_first(it, report.tick))
+            };
+            if self.tampered.iter().rfind(fits).is_none() {
+                let what = format!(
+                    "{:?} on seat {:?} is called wrong since tick {}; really wrong: {:?}",
+                    witness.member,
+                    witness.seat,
+                    report.tick,
+                    self.tampered.last()
+                );
+                return Err((Checker::Desync, what));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,277 @@
+//! The clients' machines: connecting, playing, and what is checked of a peer after each step.
+
+use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
+use sametick_lockstep::relay;
+use sametick_lockstep::rows::Opaque;
+use sametick_lockstep::session::Member;
+use sametick_sim::{Time, to_canonical};
+use sametick_wire::Closed;
+
+use super::{NEVER, World};
+use crate::cable::{Cable, Heard};
+use crate::client::Online;
+use crate::games::Playable;
+use crate::outcome::Checker;
+
+/// How long a client waits before it tries to connect again.
+const RETRY_US: u64 = 1_000_000;
+
+/// Silence of the relay is explained by what happened within this time before.
+const EXCUSE_US: u64 = 13_000_000;
+
+impl<G: Playable> World<G> {
+    pub(super) fn run_clients(&mut self) {
+        for index in 0..self.clients.len() {
+            if self.clients[index].next_at <= self.now {
+                match self.clients[index].online {
+                    Some(_) => self.run_client(index),
+                    None => self.dial(index),
+                }
+                self.rest_client(index);
+            }
+        }
+    }
+
+    /// Notes when something happens next at a client.
+    pub(super) fn rest_client(&mut self, index: usize) {
+        let client = &self.clients[index];
+        let next = match &client.online {
+            _ if client.stalled => NEVER,
+            None => client.dial_at,
+            Some(online) => {
+                let cable = self.cables[online.cable].as_ref();
+                let here = cable.and_then(|cable| cable.here.as_ref()?.wake_at());
+                let wakes = [here, online.wake_at].into_iter().flatten().min();
+                let wake = wakes.map_or(NEVER, |at| client.clock.moment(at));
+                cable.and_then(|cable| cable.down.next_delivery()).map_or(wake, |at| at.min(wake))
+            }
+        };
+        self.clients[index].next_at = next.max(self.now);
+    }
+
+    fn dial(&mut self, index: usize) {
+        let now = self.now;
+        let wait_us = RETRY_US / 2 + self.rng.below(RETRY_US);
+        let client = &mut self.clients[index];
+        client.dial_at = now.plus_micros(wait_us);
+        if client.is_silenced() || self.relay_stalled {
+            return;
+        }
+        let member = Member(self.next_member);
+        self.next_member += 1;
+        self.figures.joins += 1;
+        let (local, watch) = (client.clock.local(now), client.watch);
+        let cable = Cable::new(now, local, member, index, client.profile, self.rng.next_u64());
+        let slot = self.cables.iter().position(Option::is_none).unwrap_or(self.cables.len());
+        if slot == self.cables.len() {
+            self.cables.push(None);
+            self.cables_next.push(NEVER);
+        }
+        let join = JoinAs {
+            setup: G::setup(self.plan.seed, self.plan.seats),
+            seed: self.plan.seed,
+            seats: self.plan.seats,
+            wait_for: self.plan.wait_for,
+            name: member.0.to_string(),
+            commit: String::new(),
+            watch,
+        };
+        let peer = Peer::new(local, &join, Default::default());
+        client.online = Some(Online {
+            cable: slot,
+            peer,
+            wake_at: Some(local),
+            confirmed: Default::default(),
+            resyncs: 0,
+            tampered: false,
+            held: None,
+        });
+        self.cables[slot] = Some(cable);
+        self.cables_next[slot] = now;
+        self.relay.handle(now, relay::Input::Opened(member, self.key.clone(), self.schema));
+        self.note(|| {
+            format!("client {index} connects as {member:?}{}", if watch { " to watch" } else { "" })
+        });
+    }
+
+    fn run_client(&mut self, index: usize) {
+        let World { now, cables, clients, bufs, .. } = self;
+        let client = &mut clients[index];
+        let local = client.clock.local(*now);
+        let Some(online) = &mut client.online else { return };
+        let Some(cable) = &mut cables[online.cable] else { return };
+        let Some(mut here) = cable.here.take() else { return };
+        let (mut closed, mut wrong) = (None, None);
+        let peer = &mut online.peer;
+        here.run((*now, local), (&mut cable.down, &mut cable.up), bufs, |heard| match heard {
+            Heard::Message(channel, bytes) => {
+                if let Err(error) = peer.handle(local, Input::Message(channel, bytes)) {
+                    wrong = Some(format!(
+                        "client {index} does not understand the relay on {channel:?}: {error:?}"
+                    ));
+                }
+            }
+            Heard::Closed(why) => closed = Some(why),
+        });
+        if online.wake_at.is_some_and(|at| at <= local) {
+            let _ = peer.handle(local, Input::Timeout);
+        }
+        cable.here = Some(here);
+        self.drain_peer(index, local);
+        if let Some(what) = wrong {
+            self.fail(Checker::Links, what);
+        }
+        self.check_peer(index);
+        match closed {
+            Some(why) => self.on_here_closed(index, &why),
+            None => self.give_up_if_refused(index),
+        }
+    }
+
+    /// Does what a peer wants.
+    fn drain_peer(&mut self, index: usize, local: Time) {
+        let World { now, cables, clients, bufs, message, .. } = self;
+        let client = &mut clients[index];
+        let Some(online) = &mut client.online else { return };
+        let Some(cable) = &mut cables[online.cable] else { return };
+        let Some(here) = &mut cable.here else { return };
+        let mut wrong = None;
+        loop {
+            match online.peer.poll_output(message) {
+                Output::Send(channel) => {
+                    // A link that is over says so when it is drained.
+                    let _ = here.link().send(local, channel, message);
+                }
+                Output::WantInput(tick) => {
+                    let input = G::play(&mut client.rng, online.held.as_ref());
+                    let bytes = to_canonical(&input).unwrap_or_default();
+                    cable.handed.note(tick, Opaque::new(&bytes).unwrap_or(Opaque::EMPTY));
+                    online.held = Some(input.clone());
+                    let _ = online.peer.handle(local, Input::Local(input));
+                }
+                Output::WantPath => {
+                    let path = here.link().stats().into();
+                    let _ = online.peer.handle(local, Input::Path(path));
+                }
+                Output::WakeAt(at) => {
+                    online.wake_at = Some(at);
+                    break;
+                }
+                Output::Wait => {
+                    online.wake_at = None;
+                    break;
+                }
+            }
+        }
+        here.drain(*now, &mut cable.up, bufs, &mut |heard| {
+            if let Heard::Closed(why) = heard {
+                wrong = Some(why);
+            }
+        });
+        let slot = online.cable;
+        self.rest_cable(slot);
+        if let Some(why) = wrong {
+            self.on_here_closed(index, &why);
+        }
+    }
+
+    /// What a peer has confirmed is what really happened, and what it shows is made from that.
+    fn check_peer(&mut self, index: usize) {
+        let World { clients, cables, referees, figures, .. } = self;
+        let Some(online) = &mut clients[index].online else { return };
+        let Some((tick, state)) = online.peer.confirmed() else { return };
+        let resyncs = online.peer.stats().resyncs;
+        let session = cables[online.cable].as_ref().and_then(|cable| cable.session);
+        if tick == online.confirmed && resyncs == online.resyncs {
+            return;
+        }
+        let referee = referees.iter_mut().rfind(|referee| Some(referee.id) == session);
+        let Some(referee) = referee.filter(|_| tick.0 > 0) else { return };
+        let mut found = None;
+        if resyncs != online.resyncs {
+            if !online.tampered {
+                found = Some((
+                    Checker::Desync,
+                    format!("client {index} was given a state, and had the right one"),
+                ));
+            }
+            let member = cables[online.cable].as_ref().map(|cable| cable.member);
+            let open =
+                |it: &&mut crate::referee::Tampering| Some(it.member) == member && it.mended_at.is_none();
+            if let Some(tampering) = referee.tampered.iter_mut().find(open) {
+                tampering.mended_at = Some(self.now);
+                figures.mended += 1;
+            }
+            (online.tampered, online.resyncs) = (false, resyncs);
+        } else if tick < online.confirmed {
+            let what = format!("client {index} went back from tick {} to {tick}", online.confirmed);
+            found = Some((Checker::Ticks, what));
+        }
+        online.confirmed = tick;
+        figures.states += 1;
+        if !online.tampered && referee.digest(tick) != Some(state.digest()) {
+            found = Some((Checker::States, format!("client {index} has another state after tick {tick}")));
+        }
+        let shown = online.peer.shown();
+        let settled = *online.peer.status() == Status::Playing;
+        if let Some((_, shown)) = shown.filter(|_| settled && !online.tampered)
+            && !state.is_past_of(shown, tick)
+        {
+            found = Some((
+                Checker::Screen,
+                format!("client {index} shows a state that tick {tick} did not lead to"),
+            ));
+        }
+        self.judge(found.map_or(Ok(()), Err));
+    }
+
+    /// The client's end of its cable is over.
+    fn on_here_closed(&mut self, index: usize, why: &Closed) {
+        let Some(online) = &self.clients[index].online else { return };
+        let troubled_at = self.cables[online.cable].as_ref().map_or(Time::ZERO, |cable| cable.troubled_at);
+        let gone = self.cables[online.cable].as_ref().is_none_or(|cable| cable.there.is_none());
+        let excused = gone
+            || self.relay_stalled
+            || self.clients[index].is_silenced()
+            || self.now.micros_since(troubled_at) < EXCUSE_US;
+        self.note(|| format!("client {index} lost its link: {why:?}"));
+        match why {
+            Closed::TimedOut if !excused => {
+                self.fail(Checker::Links, format!("client {index} heard nothing, and nothing explains it"));
+            }
+            Closed::Violation(error) => self.fail(Checker::Links, format!("client {index} heard {error:?}")),
+            _ => {}
+        }
+        let wait_us = self.rng.below(RETRY_US);
+        self.disconnect(index, wait_us);
+    }
+
+    fn give_up_if_refused(&mut self, index: usize) {
+        let Some(online) = &self.clients[index].online else { return };
+        if let Status::Refused(why) = online.peer.status() {
+            let why = why.clone();
+            self.note(|| format!("client {index} is turned down: {why}"));
+            let wait_us = RETRY_US + self.rng.below(RETRY_US);
+            self.disconnect(index, wait_us);
+        }
+    }
+
+    /// A client is gone without a word, and will connect again after a while.
+    pub(super) fn disconnect(&mut self, index: usize, wait_us: u64) {
+        let now = self.now;
+        let client = &mut self.clients[index];
+        client.dial_at = now.plus_micros(wait_us);
+        let Some(online) = client.online.take() else { return };
+        self.figures.resimulated += online.peer.stats().resimulated;
+        if let Some(cable) = &mut self.cables[online.cable] {
+            cable.here = None;
+            let (session, member) = (cable.session, cable.member);
+            if let Some(referee) = session.and_then(|id| self.referee(id)) {
+                // Whoever is gone takes a wrong state along; it may still be talked about for a while.
+                let open = referee.tampered.iter_mut().filter(|it| it.member == member);
+                open.for_each(|it| it.mended_at = it.mended_at.or(Some(now)));
+            }
+        }
+        self.rest_cable(online.cable);
+    }
+}

@@ -1,0 +1,4 @@
+//! A bounded set of worlds, and the worlds in which something was once wrong.
+
+mod regressions;
+mod seeds;

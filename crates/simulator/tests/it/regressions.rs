@@ -1,0 +1,66 @@
+//! What worlds have shown to be wrong, each as a small world of its own.
+
+use sametick_sim::Rng;
+use sametick_simulator::faults::Fault;
+use sametick_simulator::plan::{Plan, Title};
+use sametick_simulator::world::play_plan;
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Plays a few worlds in which only these faults happen, every few seconds.
+fn play(title: Title, faults: &'static [Fault], seconds: u64, seeds: u64, change: impl Fn(&mut Plan)) {
+    for seed in 0..seeds {
+        let mut plan = Plan {
+            seed,
+            title,
+            clients: 4,
+            seats: 4,
+            wait_for: 1,
+            ticks_per_packet: None,
+            faulty_us: seconds * SECOND_US,
+            gap_us: 8 * SECOND_US,
+            bad_networks: false,
+            only: Some(faults),
+            drifts_ppm: vec![-300, 0, 150, 450],
+        };
+        change(&mut plan);
+        let outcome = play_plan(plan, Rng::new(seed), false);
+        assert_eq!(outcome.violation, None, "seed {seed}");
+    }
+}
+
+/// At ten ticks a second the state on screen is level with the confirmed one most of the time. That was taken for being
+/// overtaken, and ticks were skipped.
+#[test]
+fn a_low_rate_loses_no_inputs() {
+    play(Title::Sum(10), &[], 30, 4, |_| ());
+}
+
+/// Only the last bits of a tick's number travel. A peer that had nothing yet took tick 8,193 for tick 1.
+#[test]
+fn somebody_who_comes_after_eight_thousand_ticks_reads_their_numbers_right() {
+    play(Title::Sum(60), &[Fault::Crash], 90, 4, |plan| plan.bad_networks = true);
+}
+
+/// A relay that had stood still blamed its players for being late, by all the time it had lost: they then ran as far ahead
+/// as they may, for minutes.
+#[test]
+fn players_find_back_after_the_relay_stood_still() {
+    play(Title::Sum(30), &[Fault::RelayStall], 60, 6, |_| ());
+    play(Title::Sum(10), &[Fault::RelayStall], 60, 6, |_| ());
+}
+
+/// What a mended peer had said of its wrong state was held against it again; and two states of different ticks were
+/// compared with one replay.
+#[test]
+fn a_mended_state_is_not_called_wrong_again() {
+    play(Title::Sum(20), &[Fault::FlippedBit], 120, 6, |_| ());
+    play(Title::Sum(20), &[Fault::FlippedBit, Fault::FlippedBit, Fault::Crash], 120, 6, |plan| {
+        (plan.clients, plan.seats) = (3, 3);
+        plan.drifts_ppm.pop();
+    });
+    play(Title::Sum(10), &[Fault::FlippedBit], 120, 6, |plan| {
+        (plan.clients, plan.seats) = (2, 2);
+        plan.drifts_ppm.truncate(2);
+    });
+}
