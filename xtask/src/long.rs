@@ -16,6 +16,7 @@ Usage: cargo xtask long PROOF [--amount N]
 Proofs:
   pairs     conversations of two links on a terrible network     N seeds      (default 100000)
   pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
+  bots      four bots through a real relay, three networks      N seconds each (default 60)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
@@ -33,6 +34,7 @@ struct Proof {
 const PROOFS: &[Proof] = &[
     Proof { name: "pairs", amount: 100_000, run: pairs },
     Proof { name: "pace", amount: 1_000, run: pace },
+    Proof { name: "bots", amount: 60, run: bots },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
@@ -62,6 +64,11 @@ fn pairs(workspace: &Workspace, seeds: u64) -> Result<()> {
 fn pace(workspace: &Workspace, seeds: u64) -> Result<()> {
     let test = ["-p", "sametick-lockstep", "--test", "world", "no_input_is_late"];
     release_test(workspace, &test, "SAMETICK_SEEDS", seeds)
+}
+
+fn bots(workspace: &Workspace, seconds: u64) -> Result<()> {
+    let test = ["-p", "sametick", "--test", "it", "bots_agree_on_every_network"];
+    release_test(workspace, &test, "SAMETICK_BOT_SECONDS", seconds)
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {

@@ -30,15 +30,16 @@ use crate::trace::Trace;
 
 /// A runtime for real-time multiplayer games
 ///
-/// Without a command: answers pings on every transport, on this machine only.
+/// Without a command: a relay on every transport, for this machine only.
 #[derive(Debug, Parser)]
 #[command(
     name = "sametick",
     version,
     after_help = "\
 Examples:
-  sametick                                    answer pings on this machine
-  sametick ping udp://127.0.0.1:7777          measure the way to it
+  sametick                                    a relay on this machine
+  sametick ping serve --listen 127.0.0.1:7800 answer pings
+  sametick ping udp://127.0.0.1:7800          measure the way to it
   sametick relay --listen 0.0.0.0             let players meet
   sametick bot pong --connect udp://127.0.0.1:7777
   sametick replay match.log --to 3999 --state the state of any tick of a session
@@ -308,7 +309,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
-        None => runtime.block_on(serve_pings(&default_listen_args()))?,
+        None => runtime.block_on(serve_relay(&default_relay_args(), games))?,
         Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
             runtime.block_on(serve_pings(&args))?;
         }
@@ -338,12 +339,12 @@ fn start_log() {
         .init();
 }
 
-/// What `sametick ping serve` without options means.
-fn default_listen_args() -> ListenArgs {
+/// What `sametick relay` without options means.
+fn default_relay_args() -> RelayArgs {
     #[derive(Parser)]
     struct Defaults {
         #[command(flatten)]
-        args: ListenArgs,
+        args: RelayArgs,
     }
     Defaults::parse_from(["sametick"]).args
 }

@@ -169,3 +169,52 @@ fn every_message_can_be_traced_on_both_ends() {
         assert!(!payloads(&relay, "recv", kind).is_empty(), "{kind}");
     }
 }
+
+/// For how long bots play: as long as `cargo xtask long bots` says, or a little.
+fn bot_seconds() -> String {
+    std::env::var("SAMETICK_BOT_SECONDS").unwrap_or_else(|_| "3".into())
+}
+
+#[test]
+fn bots_agree_on_every_network_and_so_does_the_replay() {
+    let folder = Folder::new();
+    let data = folder.path().join("data");
+    let relay = Server::start_as(&["relay"], &folder, &["--data", "data"], None);
+    let networks = [
+        ("clean", "rtt=0ms"),
+        ("far", "rtt=100ms,jitter=20ms,loss=5%"),
+        ("bad", "rtt=250ms,loss=10%,reorder=10%"),
+    ];
+    let seconds = bot_seconds();
+    let play = |(name, network): &(&str, &str)| {
+        let bots = ["--count", "4", "--seconds", &seconds, "--netem", network, "--seed", "7"];
+        ask(&[&["bot", "pong", "--connect", relay.url("udp"), "--session", name][..], &bots].concat())
+    };
+    let played: Vec<Value> = networks.iter().map(play).collect();
+    relay.signal("-INT");
+    assert!(relay.end().0);
+    for ((name, network), report) in networks.iter().zip(&played) {
+        assert_eq!(report["agree"], true, "{report}");
+        let log = session(&data, name).join("log");
+        let verified = ask(&["log", "verify", text(&log)]);
+        assert_eq!(
+            (&verified["replayed"], &verified["first_bad"]),
+            (&true.into(), &Value::Null),
+            "{verified}"
+        );
+        let bots = report["bots"].as_array().unwrap();
+        for bot in bots {
+            let replayed = ask(&["replay", text(&log), "--to", &bot["tick"].to_string()]);
+            assert_eq!(replayed["hash"], bot["hash"], "{name}: {bot}");
+        }
+        let sum = |field: &str| bots.iter().map(|bot| bot[field].as_u64().unwrap()).sum::<u64>();
+        println!(
+            "{network}: 4 bots, {seconds} s, ticks {}, hash {}, checks {}, omissions {}, rollbacks {}",
+            bots[0]["tick"],
+            bots[0]["hash"],
+            verified["checks_compared"],
+            sum("omissions"),
+            sum("rollbacks"),
+        );
+    }
+}
