@@ -5,6 +5,7 @@
 //! the bound; the link's own tables are part of it.
 #![cfg_attr(fuzzing, no_main)]
 
+use sametick_fuzz::part;
 use sametick_sim::Time;
 use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::{Carrier, Channel, Input, LaneId, Link, Output};
@@ -103,14 +104,4 @@ impl End {
         }
         panic!("the link talks for ever");
     }
-}
-
-/// The next part of the input: its length in one byte, or two for longer ones, and that many bytes.
-fn part(rest: &[u8]) -> (&[u8], &[u8]) {
-    let (len, rest) = match rest {
-        [] => (0, rest),
-        [high @ 0xf8..=0xff, low, rest @ ..] => (usize::from(high & 7) << 8 | usize::from(*low), rest),
-        [len, rest @ ..] => (usize::from(*len), rest),
-    };
-    rest.split_at(len.min(rest.len()))
 }

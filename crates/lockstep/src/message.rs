@@ -2,13 +2,16 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
+use core::marker::PhantomData;
 
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 use sametick_wire::{Channel, Malformed};
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::rows::{Opaque, Table, put_input, read_input};
 
@@ -32,6 +35,12 @@ pub const RECENT_TICKS: u32 = 120;
 
 /// The most field-level differences in a report.
 pub const MAX_DIFFERENCES: usize = 64;
+
+/// The most hashes in a message.
+pub const MAX_HASHES: usize = RECENT_TICKS as usize;
+
+/// The most parts of a state whose hashes are told: a few bytes of a message become many in memory.
+pub const MAX_PARTS: usize = 1_024;
 
 const RUN_BITS: u32 = 6;
 
@@ -59,7 +68,8 @@ pub enum ToRelay {
     Hashes {
         /// The tick of the first.
         first: Tick,
-        /// One for each tick.
+        /// One for each tick, at most [`MAX_HASHES`].
+        #[serde(deserialize_with = "at_most::<_, _, MAX_HASHES>")]
         hashes: Vec<StateHash>,
     },
     /// A recent state, as asked for.
@@ -68,7 +78,8 @@ pub enum ToRelay {
     Resynced {
         /// The tick that was compared.
         tick: Tick,
-        /// The first of the fields that differed; none if the state of that tick was not kept.
+        /// The first of the fields that differed, at most [`MAX_DIFFERENCES`]; none if the state of that tick was not kept.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_DIFFERENCES>")]
         fields: Vec<Difference>,
     },
 }
@@ -103,7 +114,8 @@ pub struct Join {
 pub struct StateAt {
     /// After which tick.
     pub tick: Tick,
-    /// The hashes of its parts.
+    /// The hashes of its parts, at most [`MAX_PARTS`].
+    #[serde(deserialize_with = "at_most::<_, _, MAX_PARTS>")]
     pub parts: Vec<Part>,
     /// Its canonical bytes.
     pub bytes: Vec<u8>,
@@ -176,6 +188,32 @@ pub struct Pace {
     pub agreed: Tick,
     /// How often somebody had another state than the others, in the whole session.
     pub mismatches: u32,
+}
+
+/// A list that is refused as soon as it is too long, before memory is asked for.
+fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct AtMost<T, const MOST: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMost<T, MOST> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {MOST}")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = list.next_element()? {
+                if items.len() == MOST {
+                    return Err(A::Error::invalid_length(MOST + 1, &self));
+                }
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+    deserializer.deserialize_seq(AtMost::<T, MOST>(PhantomData))
 }
 
 /// Reads a control message; trailing bytes are refused.
@@ -347,3 +385,6 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
         _ => ("unknown", None),
     }
 }
+
+#[cfg(test)]
+mod tests;

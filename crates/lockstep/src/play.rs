@@ -11,7 +11,7 @@ use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical, to_canon
 use sametick_wire::Malformed;
 
 use crate::history::Excerpt;
-use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, RECENT_TICKS, Run, StateAt, read_ticks};
+use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, MAX_PARTS, RECENT_TICKS, Run, StateAt, read_ticks};
 use crate::peer::MAX_PREDICTED;
 use crate::recent::Recent;
 use crate::rows::{MAX_SEATS, Opaque, Table, row_as_bytes};
@@ -111,7 +111,9 @@ impl<G: Game> Play<G> {
     pub fn show_to_relay(&mut self, from: Tick) -> Option<StateAt> {
         let (tick, state) = self.recent.state(from)?;
         self.shown_to_relay = Some((tick, state.clone()));
-        Some(StateAt { tick, parts: parts(state, PART_DEPTH), bytes: to_canonical(state).ok()? })
+        let mut parts = parts(state, PART_DEPTH);
+        parts.truncate(MAX_PARTS);
+        Some(StateAt { tick, parts, bytes: to_canonical(state).ok()? })
     }
 
     /// Whether the last confirmed tick had an input of ours.

@@ -122,7 +122,8 @@ pub struct Relay {
     now: Time,
     next: u64,
     names: BTreeMap<SessionKey, SessionId>,
-    rooms: BTreeMap<SessionId, Room>,
+    /// In boxes: a node of the map has place for eleven, and would be moved through.
+    rooms: BTreeMap<SessionId, Box<Room>>,
     /// When each room wants to be woken: one entry a room.
     wakes: BinaryHeap<Reverse<(Time, SessionId)>>,
     doors: BTreeMap<Member, Door>,
@@ -283,7 +284,7 @@ impl Relay {
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
-        self.rooms.insert(id, Room { key, session, empty_since: Some(self.now) });
+        self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
         self.outbox.push_bare(Output::Begun(id));
         Some(id)
     }

@@ -81,7 +81,7 @@ impl<const WORDS: usize> Side<WORDS> {
         for request in self.session.advance_frame().expect("inputs in time") {
             match request {
                 GgrsRequest::SaveGameState { cell, frame } => {
-                    cell.save(frame, Some(self.state.clone()), None)
+                    cell.save(frame, Some(self.state.clone()), None);
                 }
                 GgrsRequest::LoadGameState { cell, .. } => {
                     self.state.clone_from(&cell.data().expect("a saved state"));

@@ -1,0 +1,169 @@
+//! Whatever a relay says to a peer, the peer does not panic, talk for ever or take much memory.
+//!
+//! The input: steps. A step is one byte (what, and an argument) and for messages a part. Some messages are made here, so
+//! that the peer joins, plays, is given other states and catches up.
+#![cfg_attr(fuzzing, no_main)]
+
+use postcard_schema::Schema;
+use sametick_fuzz::part;
+use sametick_lockstep::message::{Pace, ToPeer, put_ticks, to_bytes};
+use sametick_lockstep::pacer::Path;
+use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
+use sametick_lockstep::rows::{Opaque, Table};
+use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};
+use sametick_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
+
+/// What one step may lead to: the inputs of a whole prediction window, and a few messages.
+const MAX_OUTPUTS: usize = 500;
+
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Sums {
+    totals: [u64; 4],
+}
+
+impl Game for Sums {
+    const NAME: &'static str = "sums";
+    const RATE: TickRate = TickRate::hz(60);
+    const BUILD: BuildId = BuildId::from_bytes([4; 16]);
+    type Setup = u8;
+    type Input = u16;
+
+    fn new(setup: &u8) -> Sums {
+        Sums { totals: [u64::from(*setup); 4] }
+    }
+
+    fn step(&mut self, inputs: &Inputs<u16>) {
+        for row in inputs {
+            let total = &mut self.totals[row.seat.index() % 4];
+            *total = total.rotate_left(5) ^ u64::from(*row.input_or(&0));
+        }
+    }
+}
+
+sametick_fuzz::target!(|bytes: &[u8]| {
+    let name = String::new();
+    let (setup, commit) = (1, name.clone());
+    let join = JoinAs { setup, seed: 0, seats: 3, wait_for: 0, name, commit, watch: false };
+    let peer = Peer::new(Time::ZERO, &join, Path::default());
+    let mut world = World {
+        peer,
+        now: Time::ZERO,
+        buf: Vec::new(),
+        table: Table::default(),
+        closed: Tick::ZERO,
+        over: false,
+    };
+    let mut rest = bytes;
+    while let Some((step, after)) = rest.split_first() {
+        rest = world.step(*step, after);
+        world.drain();
+        if world.over {
+            // After an error the link is closed.
+            return;
+        }
+    }
+});
+
+struct World {
+    peer: Peer<Sums>,
+    now: Time,
+    buf: Vec<u8>,
+    /// The relay's side of closed ticks.
+    table: Table,
+    closed: Tick,
+    over: bool,
+}
+
+impl World {
+    /// Returns what is left of the input.
+    fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
+        let argument = step >> 3;
+        let (channel, message) = match step & 7 {
+            0 => {
+                let (seat, closed) = ((argument & 4 == 0).then_some(Seat(argument & 3)), self.closed);
+                let age_us = i64::from(argument) * 3_000 - 40_000;
+                let welcome = ToPeer::Welcome { seat, closed, age_us, setup: vec![1], rate: 60 };
+                (Channel::Control, to_bytes(&welcome))
+            }
+            1 => (Channel::Input, self.close(argument)),
+            2 => {
+                let (tick, agreed) = (self.closed, Tick::ZERO);
+                let least_slack_us = Some(i32::from(argument) * 8_000 - 100_000);
+                let pace = Pace { tick, least_slack_us, omissions: argument.into(), agreed, mismatches: 0 };
+                (Channel::State, to_bytes(&pace))
+            }
+            3 => (Channel::Control, to_bytes(&self.ask(argument))),
+            4 => {
+                self.now = self.now.plus_micros(STEPS_US[usize::from(argument) % 4]);
+                self.over |= self.peer.handle(self.now, Input::Timeout).is_err();
+                return rest;
+            }
+            _ => {
+                let (part, after) = part(rest);
+                self.say(Channel::ALL[usize::from(argument) % 6], part);
+                return after;
+            }
+        };
+        self.say(channel, &message);
+        rest
+    }
+
+    /// The next tick: who sits there comes, acts, is late, goes.
+    fn close(&mut self, argument: u8) -> Vec<u8> {
+        let mut rows = Inputs::new();
+        for seat in (0..2).map(Seat) {
+            if !self.table.is_taken(seat) {
+                rows.join(seat);
+            }
+            match argument & 3 {
+                0 => rows.omit(seat),
+                input => rows.set(seat, Opaque::new(&[input]).expect("short")),
+            }
+            if argument >> 2 == 5 + seat.0 {
+                rows.leave(seat);
+            }
+        }
+        self.closed = self.closed.next();
+        let mut bytes = vec![];
+        put_ticks(&mut bytes, self.closed, &mut self.table, [&rows].into_iter());
+        bytes
+    }
+
+    fn ask(&self, argument: u8) -> ToPeer {
+        let tick = Tick(self.closed.0.saturating_sub(u32::from(argument >> 2)));
+        match argument & 3 {
+            0 => ToPeer::GiveHashes { from: tick, to: self.closed },
+            1 => ToPeer::GiveState { tick },
+            2 => ToPeer::Ticks {
+                first: tick,
+                ticks: 3,
+                table: self.table.to_bytes(),
+                bytes: vec![argument; 3],
+            },
+            _ => {
+                let state = to_canonical(&Sums { totals: [7; 4] }).expect("plain numbers");
+                ToPeer::Resync { tick, state }
+            }
+        }
+    }
+
+    fn say(&mut self, channel: Channel, bytes: &[u8]) {
+        self.over |= self.peer.handle(self.now, Input::Message(channel, bytes)).is_err();
+    }
+
+    fn drain(&mut self) {
+        for _ in 0..MAX_OUTPUTS {
+            let input = match self.peer.poll_output(&mut self.buf) {
+                Output::Send(_) => continue,
+                Output::WantInput(tick) => Input::Local(tick.0 as u16 / 4),
+                Output::WantPath => Input::Path(Path { rtt_us: 40_000, sent: 100, ..Path::default() }),
+                Output::WakeAt(_) | Output::Wait => return,
+            };
+            self.over |= self.peer.handle(self.now, input).is_err();
+        }
+        panic!("the peer talks for ever");
+    }
+}
