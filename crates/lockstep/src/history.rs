@@ -181,4 +181,26 @@ mod tests {
             prop_assert_eq!(got, all.get(from as usize - 1..).unwrap_or_default());
         }
     }
+
+    #[test]
+    fn memory_is_bounded_and_the_oldest_go_first() {
+        let (mut history, mut rng, mut tick) = (History::default(), Rng::new(1), 0u32);
+        while history.is_whole() || tick < 20_000 {
+            tick += 1;
+            let mut rows = Inputs::new();
+            for seat in (0..32).map(Seat) {
+                if tick == 1 {
+                    rows.join(seat);
+                }
+                let input: [u8; 32] = core::array::from_fn(|_| rng.below(256) as u8);
+                rows.set(seat, Opaque::new(&input).unwrap());
+            }
+            history.push(&rows);
+            assert!(history.bytes() <= MAX_HISTORY + 2 * 1_100);
+        }
+        assert!(history.first() > Tick(1) && history.excerpt(Tick(1)).is_none());
+        let kept = history.excerpt(history.first()).unwrap();
+        assert_eq!((kept.first, history.last()), (history.first(), Tick(tick)));
+        kept.read(|_, _| {}).unwrap();
+    }
 }

@@ -4,7 +4,7 @@ use sametick_lockstep::message::{self, Join, ToPeer, ToRelay, put_inputs};
 use sametick_lockstep::relay::{Input, LINGER_US, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Member, START_DELAY_US, Session};
-use sametick_sim::record::Leaving;
+use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
 
@@ -181,4 +181,49 @@ fn a_session_can_wait_for_its_players() {
     let rows = session(&relay, 1).unwrap().rows(Tick(1)).unwrap().clone();
     let joined: Vec<u8> = rows.iter().filter(|row| row.joined).map(|row| row.seat.0).collect();
     assert_eq!(joined, [0, 1, 2]);
+}
+
+#[test]
+fn somebody_thrown_out_is_told_and_the_others_see_the_seat_left() {
+    let mut relay = Relay::new(RelayConfig::default());
+    (0..2).for_each(|member| {
+        join(&mut relay, Member(member), key(1), 4);
+    });
+    relay.handle(at_ms(17), Input::Timeout);
+    drain(&mut relay);
+    relay.handle(at_ms(18), Input::Kick(Member(1), "enough"));
+    let (mut buf, mut closed) = (vec![], vec![]);
+    while let Output::Close(member, why) = relay.poll_output(&mut buf) {
+        closed.push((member, why));
+    }
+    assert_eq!(closed, [(Member(1), "enough")]);
+    relay.handle(at_ms(34), Input::Timeout);
+    let mut left = vec![];
+    loop {
+        match relay.poll_output(&mut buf) {
+            Output::Record(_, Record::Left { tick, seat, why }) => left.push((tick, seat, why)),
+            Output::WakeAt(_) => break,
+            _ => {}
+        }
+    }
+    assert_eq!(left, [(Tick(2), Seat(1), Leaving::Kicked)]);
+    assert_eq!(session(&relay, 1).unwrap().members(), 1);
+    // Whoever is out has no say any more.
+    relay.handle(at_ms(35), Input::Message(Member(1), Channel::Control, b"?"));
+    assert_eq!(drain(&mut relay).1, [Member(1)]);
+}
+
+#[test]
+fn asking_for_ticks_again_and_again_is_answered_now_and_then() {
+    let mut relay = Relay::new(RelayConfig::default());
+    join(&mut relay, Member(0), key(1), 4);
+    relay.handle(at_ms(1_000), Input::Timeout);
+    drain(&mut relay);
+    let resend = message::to_bytes(&ToRelay::Resend { from: Tick(1) });
+    let mut answers = 0;
+    for ms in 0..500 {
+        relay.handle(at_ms(1_000 + ms), Input::Message(Member(0), Channel::Control, &resend));
+        answers += drain(&mut relay).0.iter().filter(|(_, channel, _)| *channel == Channel::Control).count();
+    }
+    assert!((4..=6).contains(&answers), "{answers} answers in half a second");
 }

@@ -73,6 +73,8 @@ struct World {
     network: String,
     seed: u64,
     records: Vec<Record>,
+    /// When the relay first said that players differ.
+    trouble_at: Option<Time>,
     reports: Vec<(Time, Report)>,
 }
 
@@ -87,6 +89,7 @@ impl World {
             network: network.into(),
             seed,
             records: vec![],
+            trouble_at: None,
             reports: vec![],
         }
     }
@@ -160,7 +163,12 @@ impl World {
                     return;
                 }
                 relay::Output::Wait => return,
-                relay::Output::Record(_, record) => self.records.push(record),
+                relay::Output::Record(_, record) => {
+                    if matches!(record, Record::Dissent { .. } | Record::Dispute { .. }) {
+                        self.trouble_at.get_or_insert(self.now);
+                    }
+                    self.records.push(record);
+                }
                 relay::Output::Desync(_, report) => self.reports.push((self.now, *report)),
                 relay::Output::Judge(id, tick) => {
                     let state = to_canonical(&self.replay(tick).1).unwrap();
@@ -387,6 +395,13 @@ fn a_flipped_bit_is_found_named_and_mended() {
         };
         assert!(check.ticks_since(before) <= CHECK_EVERY);
         assert!(found_at.micros_since(at) < 3_000_000, "seed {seed}");
+        if *network == "rtt=30ms" {
+            // It is known who differs after 30 ticks and a round trip, and all about it two more round trips later.
+            let (known_us, found_us) =
+                (world.trouble_at.unwrap().micros_since(at), found_at.micros_since(at));
+            assert!(known_us <= 500_000 + 30_000, "seed {seed}: {known_us}");
+            assert!(found_us <= 500_000 + 4 * 30_000 + 10_000, "seed {seed}: {found_us}");
+        }
         let stats = world.players[odd].as_ref().unwrap().peer.stats();
         assert_eq!(stats.resyncs, 1);
         // And the session goes on in agreement.
