@@ -9,7 +9,8 @@ if (!path || !/^\d+$/.test(seed ?? "") || !/^\d+$/.test(ticks ?? "")) {
 }
 
 const { instance } = await WebAssembly.instantiate(await readFile(path), {});
-const { sametick_chain, sametick_last, sametick_talk, sametick_build, sametick_schema } = instance.exports;
+const { sametick_chain, sametick_last, sametick_talk, sametick_pong, sametick_session, sametick_build, sametick_schema } =
+  instance.exports;
 
 // wasm returns i64 as a signed BigInt.
 const hex = (word) => BigInt.asUintN(64, word).toString(16).padStart(16, "0");
@@ -24,6 +25,8 @@ console.log(
     hash: hex(sametick_chain(low, high, Number(ticks))),
     last: hex(sametick_last(low, high, Number(ticks))),
     talk: hex(sametick_talk(low, high, Number(ticks))),
+    pong: hex(sametick_pong(low, high, Number(ticks))),
+    session: hex(sametick_session(low, high, Number(ticks))),
     build: words(sametick_build, 2),
     schema: words(sametick_schema, 4),
   }),

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code, reason = "an exported name is an unsafe attribute; there is no unsafe block in here")]
 
-use crate::{identity, run, talk};
+use crate::{identity, pong, run, session, talk};
 
 /// The hash over all ticks of a run. The seed comes in two halves, low half first.
 #[unsafe(no_mangle)]
@@ -20,6 +20,18 @@ pub extern "C" fn sametick_last(seed_low: u32, seed_high: u32, ticks: u32) -> u6
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_talk(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
     talk(seed(seed_low, seed_high), ticks).0
+}
+
+/// The hash of a crowd's game of pong.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_pong(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
+    pong(seed(seed_low, seed_high), ticks).0
+}
+
+/// The hash of a session of lockstep.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_session(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
+    session(seed(seed_low, seed_high), ticks).0
 }
 
 /// Eight bytes of the build id as a big-endian number, so that it prints as they do: word 0 or 1; then zero.

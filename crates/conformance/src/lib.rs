@@ -1,9 +1,9 @@
-//! Conformance: a game that uses everything deterministic `sim` offers, and two links of `wire` that talk, to compare
-//! their hashes between platforms.
+//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong, and a session
+//! of `lockstep`, to compare their hashes between platforms.
 //!
 //! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
 //! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something
-//! is not as deterministic as we say. Another pure crate joins with a module beside `game` and `talk`.
+//! is not as deterministic as we say. Another pure crate joins with a module beside `game`, `talk` and `session`.
 #![no_std]
 
 extern crate alloc;
@@ -14,12 +14,20 @@ mod arguments;
 mod exports;
 mod game;
 mod numbers;
+mod session;
 mod talk;
 
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, schema_hash_of};
 
 pub use game::{Medley, Order, Setup};
+pub use session::session;
 pub use talk::talk;
+
+/// A hash over the states of a crowd's game of pong.
+pub fn pong(seed: u64, ticks: u32) -> StateHash {
+    let players = 2 + (seed % 3) as u8;
+    sametick_pong::crowd::chain(&sametick_pong::Setup { seed, players, ..Default::default() }, ticks)
+}
 
 /// What a run comes to. Equal on every platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

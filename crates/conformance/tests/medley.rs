@@ -1,6 +1,6 @@
 //! The conformance game itself is deterministic, and its results are pinned.
 
-use sametick_conformance::{Medley, Setup, fill, identity, run};
+use sametick_conformance::{Medley, Setup, fill, identity, run, session};
 use sametick_sim::sync_test::sync_test;
 use sametick_sim::{Rng, StateHash};
 
@@ -35,4 +35,10 @@ fn the_identity_is_in_place() {
     let (build, schema) = identity();
     assert_ne!(build, sametick_sim::BUILD);
     assert_ne!(schema.as_bytes(), &[0; 32]);
+}
+
+#[test]
+fn a_session_is_the_same_each_time_and_another_for_each_seed() {
+    assert_eq!(session(1, 300), session(1, 300));
+    assert_ne!(session(1, 300), session(2, 300));
 }
