@@ -17,6 +17,7 @@ Proofs:
   pairs     conversations of two links on a terrible network     N seeds      (default 100000)
   pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
   bots      four bots through a real relay, three networks      N seconds each (default 60)
+  simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
@@ -35,6 +36,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "pairs", amount: 100_000, run: pairs },
     Proof { name: "pace", amount: 1_000, run: pace },
     Proof { name: "bots", amount: 60, run: bots },
+    Proof { name: "simulator", amount: 2_000, run: simulator },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
@@ -69,6 +71,12 @@ fn pace(workspace: &Workspace, seeds: u64) -> Result<()> {
 fn bots(workspace: &Workspace, seconds: u64) -> Result<()> {
     let test = ["-p", "sametick", "--test", "it", "bots_agree_on_every_network"];
     release_test(workspace, &test, "SAMETICK_BOT_SECONDS", seconds)
+}
+
+fn simulator(workspace: &Workspace, hours: u64) -> Result<()> {
+    let mut cargo = shell::cargo(&workspace.root);
+    cargo.args(["run", "--release", "-p", "sametick-simulator", "--", "--hours"]);
+    shell::run(cargo.arg(hours.to_string()))
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {

@@ -142,6 +142,9 @@ fn run_tests(workspace: &Workspace) -> Result<Outcome> {
     let mut cargo = shell::cargo(&workspace.root);
     shell::run_watching(cargo.args(["test", "--workspace"]), |line| counts.add(line))?;
     shell::run_watching(&mut fuzz::plain_cargo(workspace, "test"), |line| counts.add(line))?;
+    // Bugs on purpose are a feature that nothing else may have.
+    let planted = ["test", "-p", "sametick-simulator", "--features", "planted", "--test", "planted"];
+    shell::run_watching(shell::cargo(&workspace.root).args(planted), |line| counts.add(line))?;
     let note = counts.shown();
     println!("\n{note}");
     Ok(Outcome::Noted(note))

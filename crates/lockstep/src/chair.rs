@@ -6,6 +6,7 @@ use sametick_sim::record::Leaving;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::Malformed;
 
+use crate::planted::{self, Bug};
 use crate::rows::Opaque;
 use crate::session::{MAX_AHEAD, Member};
 
@@ -107,10 +108,16 @@ impl Chair {
     ) -> Result<(), Malformed> {
         if tick <= closed {
             self.arrivals.late += 1;
+            if planted::has(Bug::LateIntoNext) {
+                self.waiting.slot(closed.next()).get_or_insert(input);
+            }
         } else if tick.ticks_since(closed) >= MAX_AHEAD {
             return Err(Malformed::Forbidden);
         } else if let slot @ None = self.waiting.slot(tick) {
             *slot = Some(input);
+            if planted::has(Bug::AcceptedTwice) {
+                self.waiting.slot(tick.next()).get_or_insert(input);
+            }
         } else {
             self.arrivals.repeated += 1;
             return Ok(());
@@ -127,7 +134,8 @@ impl Chair {
         if joined {
             rows.join(seat);
         }
-        match self.waiting.slot(tick).take() {
+        let missing = planted::has(Bug::OmissionForgotten).then_some(Opaque::EMPTY);
+        match self.waiting.slot(tick).take().or(missing) {
             Some(input) => {
                 self.began = true;
                 rows.set(seat, input);

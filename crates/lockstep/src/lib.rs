@@ -15,6 +15,8 @@ mod meter;
 mod outbox;
 pub mod pacer;
 pub mod peer;
+#[doc(hidden)]
+pub mod planted;
 mod play;
 mod recent;
 pub mod reciter;

@@ -16,6 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::outbox::Outbox;
+use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::{MAX_SEATS, Opaque, Table};
 
@@ -267,10 +268,9 @@ impl Session {
     fn send_history(&self, member: Member, channel: Channel, mut from: Tick, out: &mut Out) {
         while let Some(excerpt) = self.history.excerpt(from) {
             from = excerpt.first + excerpt.ticks;
-            let table = excerpt.start.to_bytes();
-            let ticks =
-                ToPeer::Ticks { first: excerpt.first, ticks: excerpt.ticks, table, bytes: excerpt.bytes };
-            send(out, member, channel, &ticks);
+            let (first, table) = (excerpt.first, excerpt.start.to_bytes());
+            let ticks = excerpt.ticks - u32::from(planted::has(Bug::TickForgotten));
+            send(out, member, channel, &ToPeer::Ticks { first, ticks, table, bytes: excerpt.bytes });
         }
     }
 
@@ -381,7 +381,9 @@ impl Session {
             let Some(chair) = place else { continue };
             chair.close(rows, seat, tick);
             if let Some(why) = chair.leaving {
-                out.push_bare(Output::Record(self.id, Record::Left { tick, seat, why }));
+                if !planted::has(Bug::LeaveUnwritten) {
+                    out.push_bare(Output::Record(self.id, Record::Left { tick, seat, why }));
+                }
                 *place = None;
             }
         }

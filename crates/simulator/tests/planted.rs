@@ -1,0 +1,38 @@
+//! Each planted bug is found within a few seeds, and by the checker that is there for it.
+
+use sametick_lockstep::planted::{Bug, plant};
+use sametick_simulator::outcome::Checker;
+use sametick_simulator::run::{self, Until};
+
+/// So many worlds are enough for every one of them.
+const SEEDS: u64 = 24;
+
+const BUGS: [(Bug, Checker); 11] = [
+    (Bug::AcceptedTwice, Checker::Inputs),
+    (Bug::LateIntoNext, Checker::Inputs),
+    (Bug::OmissionForgotten, Checker::Inputs),
+    (Bug::TickForgotten, Checker::Links),
+    (Bug::ResimulationSkipped, Checker::Screen),
+    (Bug::LeaveUnwritten, Checker::Log),
+    (Bug::ChecksMixedUp, Checker::Desync),
+    (Bug::TableKept, Checker::Links),
+    (Bug::NumbersMisread, Checker::Links),
+    (Bug::OwnInputKept, Checker::States),
+    (Bug::AcknowledgedEarly, Checker::Log),
+];
+
+#[test]
+fn every_planted_bug_is_found_by_its_checker() {
+    let mut missed = Vec::new();
+    for (bug, expected) in BUGS {
+        plant(Some(bug));
+        let total = run::run(0, Until::Seeds(SEEDS), 1, |total| total.failed.is_empty());
+        let found = total.failed.first().and_then(|outcome| Some((outcome.seed, outcome.violation.clone()?)));
+        println!("{bug:?}: {} worlds, {found:?}", total.figures.worlds);
+        if found.as_ref().map(|(_, violation)| violation.checker) != Some(expected) {
+            missed.push((bug, found));
+        }
+    }
+    plant(None);
+    assert!(missed.is_empty(), "{missed:#?}");
+}
