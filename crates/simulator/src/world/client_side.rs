@@ -100,10 +100,10 @@ impl<G: Playable> World<G> {
         let local = client.clock.local(*now);
         let Some(online) = &mut client.online else { return };
         let Some(cable) = &mut cables[online.cable] else { return };
-        let Some(mut here) = cable.here.take() else { return };
+        let Cable { here: Some(here), up, down, .. } = cable else { return };
         let (mut closed, mut wrong) = (None, None);
         let peer = &mut online.peer;
-        here.run((*now, local), (&mut cable.down, &mut cable.up), bufs, |heard| match heard {
+        here.run((*now, local), (down, up), bufs, |heard| match heard {
             Heard::Message(channel, bytes) => {
                 if let Err(error) = peer.handle(local, Input::Message(channel, bytes)) {
                     wrong = Some(format!(
@@ -116,7 +116,6 @@ impl<G: Playable> World<G> {
         if online.wake_at.is_some_and(|at| at <= local) {
             let _ = peer.handle(local, Input::Timeout);
         }
-        cable.here = Some(here);
         self.drain_peer(index, local);
         if let Some(what) = wrong {
             self.fail(Checker::Links, what);

@@ -43,9 +43,9 @@ impl<G: Playable> World<G> {
     fn hear(&mut self, index: usize) {
         let World { now, relay, cables, referees, bufs, .. } = self;
         let Some(cable) = &mut cables[index] else { return };
-        let Some(mut there) = cable.there.take() else { return };
         let (mut closed, mut wrong, mut told, mut late) = (None, None, false, None);
-        let Cable { member, up, down, place, handed, thrown_out, .. } = cable;
+        let Cable { member, up, down, place, handed, thrown_out, there, .. } = cable;
+        let Some(there) = there else { return };
         there.run((*now, *now), (up, down), bufs, |heard| match heard {
             Heard::Message(..) if *thrown_out => {}
             Heard::Message(channel, bytes) => {
@@ -70,7 +70,6 @@ impl<G: Playable> World<G> {
             }
             Heard::Closed(why) => closed = Some(why),
         });
-        cable.there = Some(there);
         self.relay_told |= told;
         if let Some((tick, seat)) = late.filter(|_| self.calm) {
             self.note(|| format!("seat {seat}'s input for tick {tick} is late"));
