@@ -252,7 +252,10 @@ impl<G: Game> Peer<G> {
             self.status = Status::CatchingUp;
             return Output::Wait;
         }
-        if play.depth() >= MAX_PREDICTED {
+        // Whoever had to wait goes on when it is as far ahead as it should be: it would be long in getting there otherwise.
+        let is_waiting = self.status == Status::WaitingForRelay;
+        let enough = if is_waiting { self.pacer.lead_ticks().min(MAX_PREDICTED) } else { MAX_PREDICTED };
+        if play.depth() >= enough {
             self.status = Status::WaitingForRelay;
             self.pacer.restart(self.now);
             return Output::Wait;

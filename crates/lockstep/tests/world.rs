@@ -496,3 +496,23 @@ fn nobody_begins_further_ahead_than_the_path_needs() {
         assert!(missing <= 1, "{network}: {missing}");
     }
 }
+
+#[test]
+fn a_relay_that_stood_still_leaves_nobody_far_ahead() {
+    let mut world = play("rtt=40ms", 8, 1, 12);
+    let depths = |world: &World| -> Vec<u32> {
+        let depth =
+            |player: &Player| player.peer.shown().unwrap().0.ticks_since(player.peer.confirmed().unwrap().0);
+        world.players.iter().flatten().map(depth).collect()
+    };
+    let before = depths(&world);
+    // The relay hears and does nothing for two seconds; what was sent meanwhile is there when it is back.
+    for _ in 0..2_000 {
+        world.now = world.now.plus_micros(1_000);
+        world.players.iter_mut().flatten().for_each(|player| player.run(world.now));
+    }
+    world.run_millis(2_000);
+    let after = depths(&world);
+    assert!(after.iter().zip(&before).all(|(after, before)| *after <= before + 6), "{before:?} {after:?}");
+    world.check(700);
+}
