@@ -25,6 +25,7 @@ use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
+use crate::signals::{self, Hangups};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -418,7 +419,7 @@ async fn serve<A: App>(
     tokio::select! {
         done = hub.run(app) => done?,
         () = maintain(&secret, &keeper, &certificates) => {}
-        stop = stop_signal() => stop?,
+        stop = signals::stop() => stop?,
     }
     writeln!(out, "stopping")?;
     hub.with_links(|links| stop(app, links));
@@ -448,42 +449,4 @@ fn reload_secret(secret: &Secret, keeper: &Keeper) {
         }
         Err(error) => tracing::error!(%error, "the old passphrase stays"),
     }
-}
-
-/// SIGHUPs, where the system has them.
-struct Hangups {
-    #[cfg(unix)]
-    signals: Option<tokio::signal::unix::Signal>,
-}
-
-impl Hangups {
-    fn listen() -> Hangups {
-        Hangups {
-            #[cfg(unix)]
-            signals: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
-        }
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        if let Some(signals) = &mut self.signals {
-            signals.recv().await;
-            return;
-        }
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Ctrl-C, or a polite kill.
-async fn stop_signal() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-        tokio::select! {
-            stop = tokio::signal::ctrl_c() => stop,
-            _ = terminate.recv() => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
 }

@@ -26,6 +26,7 @@ pub mod relay;
 pub mod replay;
 pub mod report;
 pub mod secret;
+mod signals;
 mod status;
 mod trace;
 mod tracer;
