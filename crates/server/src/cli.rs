@@ -21,6 +21,7 @@ use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
 use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, PingServer, Plan, ping};
+use crate::play::{PlayError, PlayGame, play};
 use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
@@ -42,6 +43,7 @@ Examples:
   sametick ping serve --listen 127.0.0.1:7800 answer pings
   sametick ping udp://127.0.0.1:7800          measure the way to it
   sametick relay --listen 0.0.0.0             let players meet
+  sametick play pong --connect udp://127.0.0.1:7777
   sametick bot pong --connect udp://127.0.0.1:7777
   sametick replay match.log --to 3999 --state the state of any tick of a session
   sametick log verify match.log               is a log sound, and true?
@@ -62,6 +64,9 @@ Examples:
   sametick relay --listen 0.0.0.0
   SAMETICK_SECRET=opensesame sametick relay --listen 0.0.0.0 --ticks-per-packet 2")]
     Relay(RelayArgs),
+    /// Play in this terminal, against others and bots
+    #[command(subcommand)]
+    Play(PlayGame),
     /// Play with headless players, and see whether they agree
     #[command(subcommand)]
     Bot(BotGame),
@@ -157,7 +162,7 @@ struct ReciteCommand {
 
 /// What every command that calls a server takes.
 #[derive(Debug, Args)]
-struct ClientArgs {
+pub(crate) struct ClientArgs {
     /// Put a bad network in front of the link, such as "rtt=100ms,jitter=20ms,loss=2%"
     #[arg(long, value_name = "PROFILE")]
     netem: Option<Profile>,
@@ -176,7 +181,7 @@ struct ClientArgs {
 }
 
 impl ClientArgs {
-    fn key(&self) -> Result<AccessKey, CommandError> {
+    pub(crate) fn key(&self) -> Result<AccessKey, CommandError> {
         match Secret::find(self.secret_file.as_deref()) {
             Secret::Open => {
                 let config = Config::load()?;
@@ -186,13 +191,13 @@ impl ClientArgs {
         }
     }
 
-    fn netem(&self) -> Option<(Profile, u64)> {
+    pub(crate) fn netem(&self) -> Option<(Profile, u64)> {
         let seed = self.seed.unwrap_or_else(|| u64::from_le_bytes(random()));
         self.netem.map(|profile| (profile, seed))
     }
 
     /// Prints a report for people, or for programs.
-    fn print<R: serde::Serialize + std::fmt::Display>(&self, report: &R) -> io::Result<()> {
+    pub(crate) fn print<R: serde::Serialize + std::fmt::Display>(&self, report: &R) -> io::Result<()> {
         crate::report::print(report, self.json)
     }
 }
@@ -271,6 +276,9 @@ pub enum CommandError {
     /// A log could not be played against a relay.
     #[error(transparent)]
     Recite(#[from] ReciteError),
+    /// Somebody could not play.
+    #[error(transparent)]
+    Play(#[from] PlayError),
     /// Bots could not play.
     #[error(transparent)]
     Bot(#[from] BotError),
@@ -306,7 +314,11 @@ impl CommandError {
 
 /// Runs a command, for these games.
 pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
-    start_log();
+    // What is logged would be written over the game.
+    let is_drawn = matches!(command.what, Some(What::Play(_))) && io::stderr().is_terminal();
+    if !is_drawn {
+        start_log();
+    }
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
@@ -315,7 +327,8 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
             runtime.block_on(serve_pings(&args))?;
         }
         Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
-        Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play(&args)),
+        Some(What::Play(game)) => runtime.block_on(play(&game))?,
+        Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play_bots(&args)),
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
         Some(What::Recite(args)) => {
@@ -357,7 +370,7 @@ async fn measure(args: &PingArgs) -> Result<(), CommandError> {
     Ok(args.client.print(&report)?)
 }
 
-async fn play(args: &BotArgs) -> Result<ExitCode, CommandError> {
+async fn play_bots(args: &BotArgs) -> Result<ExitCode, CommandError> {
     let (session, netem) = (args.session.clone(), args.client.netem());
     let players = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
     let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };

@@ -1,6 +1,6 @@
 //! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
 //!
-//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which [`bot`]s play.
+//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which people [`play`] and [`bot`]s do.
 //! The binary is one line around [`main`], which takes the [`mod@games`] it knows: a game author's own binary has the same
 //! commands for their game.
 #![allow(
@@ -19,6 +19,7 @@ mod judge;
 pub mod listen;
 pub mod logs;
 pub mod ping;
+pub mod play;
 pub mod progress;
 pub mod recite;
 mod recorder;

@@ -16,11 +16,17 @@ mod lockstep;
 mod log;
 #[path = "it/ping.rs"]
 mod ping;
+#[cfg(target_os = "linux")]
+#[path = "it/play.rs"]
+mod play;
 #[path = "it/process.rs"]
 mod process;
 #[path = "it/recorded.rs"]
 mod recorded;
 #[path = "it/replay.rs"]
 mod replay;
+#[cfg(target_os = "linux")]
+#[path = "it/screen.rs"]
+mod screen;
 #[path = "it/trial.rs"]
 mod trial;

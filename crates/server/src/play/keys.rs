@@ -1,0 +1,225 @@
+//! From keys that go down and up to what a player does in a tick.
+//!
+//! Few terminals say when a key is let go. Those that do move a paddle for exactly as long as its key is held. On the
+//! others a press moves it a little, and the repeats of a held key keep it moving: a tap is a nudge, as with a text cursor.
+
+use sametick_pong::{Input, Motion, Wall};
+use sametick_sim::Time;
+
+/// How long one press moves a paddle where releases are not told: some half a paddle's length, and longer than the time
+/// between two repeats of a held key.
+pub const NUDGE_US: u64 = 120_000;
+
+/// How long a press of the space bar counts: several ticks, because one may be omitted, and less than any phase lasts.
+const BUTTON_US: u64 = 100_000;
+
+/// A key that means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    Up,
+    Down,
+    Left,
+    Right,
+    /// Moves to the right where that is a way to go, and is the panel's key elsewhere.
+    D,
+    Space,
+    Panel,
+    Ghost,
+    Quit,
+}
+
+/// What happened to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stroke {
+    /// It went down, or a terminal that does not tell the difference repeats it.
+    Press,
+    /// It is still down.
+    Repeat,
+    /// It was let go.
+    Release,
+}
+
+/// What the screen is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// End.
+    Quit,
+    /// Show or hide the figures.
+    TogglePanel,
+    /// Show or hide the confirmed state.
+    ToggleGhost,
+}
+
+/// Which keys are down.
+#[derive(Clone, Debug, Default)]
+pub struct Keyboard {
+    tells_releases: bool,
+    /// When up, down, left and right were last pressed, as far as they count as down.
+    down: [Option<Time>; 4],
+    space_at: Option<Time>,
+}
+
+impl Keyboard {
+    /// A keyboard with no key down.
+    pub fn new(tells_releases: bool) -> Keyboard {
+        Keyboard { tells_releases, ..Keyboard::default() }
+    }
+
+    /// Whether it is known when a key is let go.
+    pub fn tells_releases(&self) -> bool {
+        self.tells_releases
+    }
+
+    /// Takes what happened to a key of whoever defends this wall.
+    pub fn handle(&mut self, now: Time, key: Key, stroke: Stroke, wall: Option<Wall>) -> Option<Wish> {
+        let direction = match key {
+            Key::Up => 0,
+            Key::Down => 1,
+            Key::Left => 2,
+            Key::Right => 3,
+            Key::D if wall.is_some_and(goes_sideways) => 3,
+            Key::Space => {
+                if stroke == Stroke::Press {
+                    self.space_at = Some(now);
+                }
+                return None;
+            }
+            Key::D | Key::Panel => return (stroke == Stroke::Press).then_some(Wish::TogglePanel),
+            Key::Ghost => return (stroke == Stroke::Press).then_some(Wish::ToggleGhost),
+            Key::Quit => return (stroke == Stroke::Press).then_some(Wish::Quit),
+        };
+        match stroke {
+            // With releases, whoever presses a second key and lets it go wants the first again.
+            Stroke::Press if !self.tells_releases => self.down = [None; 4],
+            Stroke::Press => {}
+            // Only a repeat tells of a key that was pressed while another window had the keyboard.
+            Stroke::Repeat if self.down[direction].is_some() => return None,
+            Stroke::Repeat => {}
+            Stroke::Release => {
+                self.down[direction] = None;
+                return None;
+            }
+        }
+        self.down[direction] = Some(now);
+        None
+    }
+
+    /// Lets go of every key: another window has the keyboard now.
+    pub fn let_go(&mut self) {
+        self.down = [None; 4];
+    }
+
+    /// What the player at a wall does now. Space lets the ball go, or asks for another game where one is over.
+    pub fn input(&self, now: Time, wall: Wall, is_over: bool) -> Input {
+        let input = Input::moving(self.motion(now, wall));
+        let pressed = self.space_at.is_some_and(|at| now.micros_since(at) < BUTTON_US);
+        match (pressed, is_over) {
+            (false, _) => input,
+            (true, false) => input.and_serve(),
+            (true, true) => input.and_rematch(),
+        }
+    }
+
+    fn motion(&self, now: Time, wall: Wall) -> Motion {
+        let counts = |at: &Time| self.tells_releases || now.micros_since(*at) < NUDGE_US;
+        let [up, down, left, right] = self.down.map(|at| at.filter(counts));
+        let (less, more) = if goes_sideways(wall) { (left, right) } else { (up, down) };
+        // The last one pressed; none is before all.
+        match less.cmp(&more) {
+            std::cmp::Ordering::Greater => Motion::Less,
+            std::cmp::Ordering::Less => Motion::More,
+            std::cmp::Ordering::Equal => Motion::Still,
+        }
+    }
+}
+
+/// Whether the paddle of a wall moves to the left and right.
+pub fn goes_sideways(wall: Wall) -> bool {
+    matches!(wall, Wall::Top | Wall::Bottom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_micros(ms * 1_000)
+    }
+
+    fn motion(keyboard: &Keyboard, ms: u64) -> Motion {
+        keyboard.input(at(ms), Wall::Left, false).motion()
+    }
+
+    #[test]
+    fn with_releases_a_paddle_moves_while_its_key_is_down() {
+        let mut keyboard = Keyboard::new(true);
+        let mut on =
+            |ms, key, stroke| assert_eq!(keyboard.handle(at(ms), key, stroke, Some(Wall::Left)), None);
+        on(0, Key::Up, Stroke::Press);
+        on(500, Key::Up, Stroke::Repeat);
+        on(700, Key::Down, Stroke::Press);
+        let both = keyboard.clone();
+        assert_eq!((motion(&both, 690), motion(&both, 5_000)), (Motion::More, Motion::More));
+        keyboard.handle(at(800), Key::Down, Stroke::Release, Some(Wall::Left));
+        assert_eq!(motion(&keyboard, 900), Motion::Less, "the first key is still down");
+        keyboard.handle(at(900), Key::Up, Stroke::Release, Some(Wall::Left));
+        assert_eq!(motion(&keyboard, 900), Motion::Still);
+        let mut left = both;
+        left.let_go();
+        assert_eq!(
+            motion(&left, 800),
+            Motion::Still,
+            "nobody tells us of keys while another window has them"
+        );
+    }
+
+    #[test]
+    fn without_releases_a_tap_is_a_nudge_and_repeats_go_on() {
+        let mut keyboard = Keyboard::new(false);
+        keyboard.handle(at(0), Key::Up, Stroke::Press, Some(Wall::Left));
+        assert_eq!(
+            [0, 119, 120].map(|ms| motion(&keyboard, ms)),
+            [Motion::Less, Motion::Less, Motion::Still]
+        );
+        for ms in (500..1_000).step_by(40) {
+            keyboard.handle(at(ms), Key::Up, Stroke::Press, Some(Wall::Left));
+            assert_eq!(motion(&keyboard, ms + 39), Motion::Less);
+        }
+        keyboard.handle(at(1_000), Key::Down, Stroke::Press, Some(Wall::Left));
+        assert_eq!(
+            [1_000, 1_119, 1_120].map(|ms| motion(&keyboard, ms)),
+            [Motion::More, Motion::More, Motion::Still]
+        );
+        keyboard.handle(at(1_200), Key::Down, Stroke::Press, Some(Wall::Left));
+        keyboard.handle(at(1_210), Key::Left, Stroke::Press, Some(Wall::Left));
+        assert_eq!(motion(&keyboard, 1_211), Motion::Still, "a key that leads nowhere stops");
+    }
+
+    #[test]
+    fn space_serves_or_asks_for_a_rematch_for_several_ticks() {
+        let mut keyboard = Keyboard::new(false);
+        keyboard.handle(at(0), Key::Space, Stroke::Press, Some(Wall::Left));
+        let serve = keyboard.input(at(99), Wall::Left, false);
+        assert!(serve.serves() && !serve.wants_rematch());
+        let rematch = keyboard.input(at(99), Wall::Left, true);
+        assert!(!rematch.serves() && rematch.wants_rematch());
+        assert_eq!(keyboard.input(at(100), Wall::Left, true), Input::NONE);
+    }
+
+    #[test]
+    fn d_moves_those_who_go_sideways_and_opens_the_panel_of_the_others() {
+        let mut keyboard = Keyboard::new(true);
+        for wall in [None, Some(Wall::Left), Some(Wall::Right)] {
+            assert_eq!(keyboard.handle(at(0), Key::D, Stroke::Press, wall), Some(Wish::TogglePanel));
+            assert_eq!(keyboard.handle(at(0), Key::D, Stroke::Repeat, wall), None);
+        }
+        for wall in [Wall::Top, Wall::Bottom] {
+            assert_eq!(keyboard.handle(at(1), Key::D, Stroke::Press, Some(wall)), None);
+            assert_eq!(keyboard.input(at(1), wall, false).motion(), Motion::More);
+            assert_eq!(
+                keyboard.handle(at(1), Key::Panel, Stroke::Press, Some(wall)),
+                Some(Wish::TogglePanel)
+            );
+        }
+    }
+}
