@@ -28,8 +28,8 @@ Keys:
   g               also draw what the relay has confirmed: the shadow behind what you see
   q or Ctrl-C     leave
 
-Where the terminal tells when a key is let go (kitty, foot, WezTerm, Ghostty, Alacritty, iTerm2 and others), a paddle moves
-while its key is down. Elsewhere, as in tmux, a tap is a nudge, and a held key goes on once it repeats.
+Where the terminal tells when a key is let go (kitty's keyboard protocol), a paddle moves while
+its key is down. Elsewhere, as in tmux, a tap is a nudge, and a held key goes on once it repeats.
 NO_COLOR is respected. The terminal needs 60 columns and 20 rows.")]
     Pong(PlayArgs),
 }
@@ -44,7 +44,7 @@ pub(crate) struct PlayArgs {
     #[arg(long, value_name = "NAME", default_value = "pong")]
     session: String,
 
-    /// What others see you as. Remembered
+    /// What you are called, here and in the relay's log. Remembered
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
