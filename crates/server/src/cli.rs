@@ -135,6 +135,10 @@ struct BotArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
     count: u32,
 
+    /// How many seats the session has, if the bots begin it [default: as many as bots, and 2 at least]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=4))]
+    players: Option<u8>,
+
     /// For how long
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
@@ -372,7 +376,8 @@ async fn measure(args: &PingArgs) -> Result<(), CommandError> {
 
 async fn play_bots(args: &BotArgs) -> Result<ExitCode, CommandError> {
     let (session, netem) = (args.session.clone(), args.client.netem());
-    let players = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
+    let least = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
+    let players = args.players.unwrap_or(least).max(least);
     let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
     let trace = args.trace.clone();
     let flip = args.flip_bit.map(sametick_sim::Tick);
@@ -397,7 +402,7 @@ async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError
     if let Some(path) = &args.status {
         app.set_status(Status::create(path).map_err(|error| cannot_write(path, &error))?);
     }
-    serve(&args.listen, "relays", "bot pong --connect ", &mut app, RelayApp::stop).await?;
+    serve(&args.listen, "relays", "play pong --connect ", &mut app, RelayApp::stop).await?;
     if !app.close() {
         tracing::error!("the end of a log could not be written");
     }
