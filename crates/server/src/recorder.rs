@@ -22,8 +22,10 @@ struct Recording {
     log: FileLog,
     encoder: LogEncoder,
     folder: PathBuf,
-    /// Why nothing more is written, if so.
+    /// Nothing more is written.
     stopped: bool,
+    /// Somebody has left: what they did should not wait for others to do something.
+    flush: bool,
 }
 
 /// The logs of a relay.
@@ -78,7 +80,7 @@ impl Recorder {
         match self.scribe.create(folder.join(LOG), &header_of(facts, unix_ms)) {
             Ok((log, encoder)) => {
                 tracing::info!(session = facts.name, log = %folder.join(LOG).display(), "a session has begun");
-                self.recordings.insert(id, Recording { log, encoder, folder, stopped: false });
+                self.recordings.insert(id, Recording { log, encoder, folder, stopped: false, flush: false });
             }
             Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
         }
@@ -87,6 +89,7 @@ impl Recorder {
     /// Something to be written down.
     pub fn record(&mut self, id: SessionId, record: &Record) {
         if let Some(recording) = self.recordings.get_mut(&id) {
+            recording.flush |= matches!(record, Record::Left { .. });
             let pushed = recording.encoder.push(record).map_err(|error| error.to_string());
             recording.hand_over(pushed);
         }
@@ -97,6 +100,9 @@ impl Recorder {
         let Some(recording) = self.recordings.get_mut(&id) else { return };
         self.inputs.set(tick, rows.iter().map(row_as_bytes));
         let pushed = recording.encoder.push_inputs(&self.inputs).map_err(|error| error.to_string());
+        if std::mem::take(&mut recording.flush) {
+            recording.encoder.flush();
+        }
         recording.hand_over(pushed);
     }
 

@@ -31,9 +31,9 @@ pub struct EncoderOptions {
 }
 
 impl EncoderOptions {
-    /// A frame every second and a group every minute, at this many ticks a second.
+    /// A frame every two seconds and a group every minute, at this many ticks a second.
     pub fn at(ticks_per_second: u32) -> EncoderOptions {
-        EncoderOptions { frame_ticks: ticks_per_second, group_ticks: 60 * ticks_per_second }
+        EncoderOptions { frame_ticks: 2 * ticks_per_second, group_ticks: 60 * ticks_per_second }
     }
 }
 

@@ -21,8 +21,8 @@ use super::writer::Appender;
 /// How a [`Scribe`] behaves when its disk does not.
 #[derive(Clone, Copy, Debug)]
 pub struct ScribeOptions {
-    /// How many frames of one log may wait for the disk: at one a second, an hour of a session, and a fraction of a
-    /// megabyte.
+    /// How many frames of one log may wait for the disk: at one every two seconds, two hours of a session, and
+    /// a fraction of a megabyte.
     pub max_waiting_frames: usize,
     /// How long to wait before a failed disk is tried again.
     pub retry: Duration,

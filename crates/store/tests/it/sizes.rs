@@ -24,7 +24,8 @@ fn an_hour_takes_less_than_100_kb_per_player() {
     let idle = bytes(Play::Idle, 4);
     let sticks = bytes(Play::Sticks, 4);
     println!("four {four}, two {two}, one {one}, idle {idle}, sticks {sticks} bytes per player-hour");
-    assert!(four <= 45_000 && two <= 70_000, "four players {four}, two players {two}");
+    assert!(four <= 42_000 && two <= 65_000, "four players {four}, two players {two}");
+    assert!(one <= 100_000, "somebody alone {one}");
     assert!(idle <= 25_000 && sticks <= 500_000, "idle {idle}, sticks {sticks}");
 }
 
