@@ -9,9 +9,10 @@ use sametick_sim::record::Record;
 use sametick_sim::{Seat, StateHash, Tick, Time};
 use sametick_wire::Channel;
 
+use crate::chair::Chair;
 use crate::checks::{Checks, Finding};
 use crate::inquiry::{Decided, Inquiry, Want, Witness};
-use crate::message::{CHECK_EVERY, ToPeer, ToRelay};
+use crate::message::{RECENT_TICKS, ToPeer, ToRelay};
 use crate::relay::Output;
 use crate::session::{Member, Membership, Out, SessionId, send};
 
@@ -26,12 +27,16 @@ const RESYNC_WINDOW_TICKS: u32 = 3_600;
 pub(crate) struct Floor<'a> {
     pub id: SessionId,
     pub closed: Tick,
-    /// How many players have a say: those who have begun.
-    pub voters: usize,
+    pub chairs: &'a [Option<Box<Chair>>],
     pub members: &'a BTreeMap<Member, Membership>,
 }
 
 impl Floor<'_> {
+    /// How many players have a say about the state after a tick: those who were there.
+    fn voters(&self, tick: Tick) -> usize {
+        self.chairs.iter().flatten().filter(|chair| chair.was_there(tick)).count()
+    }
+
     fn seat(&self, member: Member) -> Option<Seat> {
         self.members.get(&member).and_then(|membership| membership.seat)
     }
@@ -161,7 +166,7 @@ impl Agreement {
             return;
         }
         let is_voter = floor.seat(member).is_some();
-        self.checks.answer(member, is_voter, check, floor.voters, &mut self.findings);
+        self.checks.answer(member, is_voter, check, floor.voters(check.0), &mut self.findings);
         self.act_on_findings(now, floor, out);
     }
 
@@ -206,7 +211,8 @@ impl Agreement {
         if self.inquiry.is_some() {
             return;
         }
-        let agreed = self.checks.agreed_before(check).unwrap_or(check - CHECK_EVERY.min(check.0));
+        let forgotten = Tick(check.0.saturating_sub(RECENT_TICKS));
+        let agreed = self.checks.last_common(members, check).unwrap_or(forgotten).max(forgotten);
         let mut want = Vec::new();
         self.inquiry = Some(Inquiry::new(now, check, agreed, [one, other], decided, &mut want));
         self.act(floor, want, out);
@@ -244,6 +250,8 @@ impl Agreement {
                 }
                 Want::Resync(member, tick, state) => self.resync(floor, member, tick, state, out),
                 Want::Done => self.end_inquiry(floor, out),
+                // It has been mended since it said so.
+                Want::Dismiss => self.inquiry = None,
             }
         }
     }

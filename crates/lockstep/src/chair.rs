@@ -44,6 +44,8 @@ pub struct Chair {
     pub member: Member,
     /// Not yet part of a closed tick.
     pub joining: bool,
+    /// Its first tick.
+    since: Tick,
     /// Going, and why.
     pub leaving: Option<Leaving>,
     waiting: Waiting,
@@ -63,6 +65,7 @@ impl Chair {
         Box::new(Chair {
             member,
             joining: true,
+            since: Tick::ZERO,
             leaving: None,
             waiting: Waiting::EMPTY,
             arrivals: Arrivals::default(),
@@ -72,9 +75,9 @@ impl Chair {
         })
     }
 
-    /// Whether it is part of what is going on.
-    pub fn has_begun(&self) -> bool {
-        !self.joining && self.leaving.is_none()
+    /// Whether it is there, and was at that tick.
+    pub fn was_there(&self, tick: Tick) -> bool {
+        !self.joining && self.leaving.is_none() && self.since <= tick
     }
 
     fn note_slack(&mut self, now: Time, slack_us: i64) {
@@ -132,6 +135,7 @@ impl Chair {
     pub fn close(&mut self, rows: &mut Inputs<Opaque>, seat: Seat, tick: Tick) {
         let joined = core::mem::take(&mut self.joining);
         if joined {
+            self.since = tick;
             rows.join(seat);
         }
         let missing = planted::has(Bug::OmissionForgotten).then_some(Opaque::EMPTY);

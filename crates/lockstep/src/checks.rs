@@ -75,10 +75,16 @@ impl Checks {
         self.agreed
     }
 
-    /// The last tick before `tick` whose state was agreed on, among those that are remembered.
-    pub fn agreed_before(&self, tick: Tick) -> Option<Tick> {
-        let decided = self.open.iter().filter(|check| check.tick < tick && check.decided.is_some());
-        decided.map(|check| check.tick).max()
+    /// The last tick before `tick` at which two peers said the same, among those that are remembered.
+    pub fn last_common(&self, members: [Member; 2], tick: Tick) -> Option<Tick> {
+        let said = |check: &Check, member: Member| {
+            check.votes.iter().find(|vote| vote.member == member).map(|vote| vote.hash)
+        };
+        let common = |check: &&Check| {
+            let [one, other] = members.map(|member| said(check, member));
+            check.tick < tick && one.is_some() && one == other
+        };
+        self.open.iter().rev().find(common).map(|check| check.tick)
     }
 
     /// A player who has answered a check with this hash.
@@ -253,6 +259,18 @@ mod tests {
             checks.answer(Member(member), true, (Tick(30), StateHash(hash)), 2, &mut found);
         }
         assert_eq!(found.last(), Some(&Finding::Agreed { tick: Tick(30), hash: StateHash(7) }));
+    }
+
+    #[test]
+    fn what_two_said_alike_last_is_remembered() {
+        let (mut checks, mut found) = (Checks::default(), vec![]);
+        for (tick, member, hash) in [(30, 1, 7), (30, 2, 7), (60, 1, 8), (60, 3, 8), (90, 1, 9), (90, 2, 4)] {
+            checks.answer(Member(member), true, (Tick(tick), StateHash(hash)), 3, &mut found);
+        }
+        let last = |one, other, before| checks.last_common([Member(one), Member(other)], Tick(before));
+        assert_eq!(last(1, 2, 90), Some(Tick(30)), "at 60 the second said nothing");
+        assert_eq!(last(1, 3, 90), Some(Tick(60)));
+        assert_eq!((last(2, 3, 90), last(1, 2, 30)), (None, None));
     }
 
     #[test]

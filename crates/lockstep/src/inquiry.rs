@@ -112,6 +112,8 @@ pub enum Want {
     Resync(Member, Tick, Vec<u8>),
     /// Nothing more will be known.
     Done,
+    /// There is nothing to know: they have the same state.
+    Dismiss,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,6 +235,10 @@ impl Inquiry {
             }
             return;
         }
+        if good.bytes == odd.bytes {
+            want.push(Want::Dismiss);
+            return;
+        }
         match self.report.decided {
             Decided::ByMajority => {
                 let (tick, bytes) = (good.tick, good.bytes.clone());
@@ -272,7 +278,7 @@ impl Inquiry {
         }
         self.stage = Stage::Resync(odd);
         if odd == 0 {
-            want.push(Want::Done);
+            want.push(Want::Dismiss);
         }
     }
 
@@ -310,5 +316,29 @@ impl Inquiry {
         if now >= self.deadline && self.stage != Stage::Judge {
             want.push(Want::Done);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn whoever_was_mended_meanwhile_is_not_called_wrong() {
+        let witness = |member| Witness::new(Member(member), Some(Seat(member as u8)), String::new());
+        let mut want = vec![];
+        let (check, agreed) = (Tick(60), Tick(30));
+        let witnesses = [witness(0), witness(1)];
+        let mut inquiry = Inquiry::new(Time::ZERO, check, agreed, witnesses, Decided::ByMajority, &mut want);
+        for member in [0, 1].map(Member) {
+            inquiry.on_hashes(member, Tick(31), vec![StateHash(5); 30], &mut want);
+        }
+        for member in [0, 1].map(Member) {
+            let state = StateAt { tick: check, parts: vec![], bytes: vec![1, 2] };
+            inquiry.on_state(member, state, &mut want);
+        }
+        assert_eq!(want.last(), Some(&Want::Dismiss));
+        assert!(!want.iter().any(|want| matches!(want, Want::Found(..) | Want::Resync(..))));
     }
 }

@@ -5,7 +5,6 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_sim::canon::{self, Sink};
 use sametick_sim::{Game, Seat, Tick, Time, from_canonical, to_canonical};
 use sametick_wire::{Channel, Malformed};
 
@@ -16,7 +15,7 @@ use crate::meter::Meter;
 use crate::outbox::Outbox;
 use crate::pacer::{MAX_BATCH, Pacer, Path};
 use crate::play::Play;
-use crate::rows::{MAX_INPUT, MAX_SEATS, Opaque, Table};
+use crate::rows::{MAX_SEATS, Opaque, Table};
 use crate::session::PACE_EVERY;
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
@@ -456,7 +455,7 @@ impl<G: Game> Peer<G> {
 
     fn on_local(&mut self, input: G::Input) {
         let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
-        let (tick, opaque) = (play.shown().0.next(), to_opaque(&input));
+        let (tick, opaque) = (play.shown().0.next(), Opaque::of(&input));
         play.predict(Some(input));
         self.pacer.advance(tick);
         self.meter.on_sent(self.now, tick);
@@ -481,23 +480,4 @@ impl<G: Game> Peer<G> {
             self.unsent.1 = 0;
         }
     }
-}
-
-/// An input as bytes, without asking for memory.
-fn to_opaque<I: serde::Serialize>(input: &I) -> Opaque {
-    struct Short {
-        bytes: [u8; MAX_INPUT],
-        len: usize,
-    }
-    impl Sink for Short {
-        fn write(&mut self, bytes: &[u8]) {
-            let end = self.len + bytes.len();
-            assert!(end <= MAX_INPUT, "an input has at most {MAX_INPUT} bytes");
-            self.bytes[self.len..end].copy_from_slice(bytes);
-            self.len = end;
-        }
-    }
-    let mut short = Short { bytes: [0; MAX_INPUT], len: 0 };
-    canon::encode(input, &mut short).expect("an input serialises");
-    Opaque::new(&short.bytes[..short.len]).unwrap_or(Opaque::EMPTY)
 }

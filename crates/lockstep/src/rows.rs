@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
+use sametick_sim::canon::{self, Sink};
 use sametick_sim::{Inputs, Row, Seat};
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 
@@ -34,6 +35,16 @@ impl Opaque {
         Some(opaque)
     }
 
+    /// The canonical bytes of a game's input, without asking for memory.
+    ///
+    /// # Panics
+    /// If they are more than [`MAX_INPUT`], or the input cannot be serialised.
+    pub fn of<I: serde::Serialize>(input: &I) -> Opaque {
+        let mut opaque = Opaque::EMPTY;
+        canon::encode(input, &mut opaque).expect("an input serialises");
+        opaque
+    }
+
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -58,6 +69,15 @@ impl Opaque {
     fn toggled(mut self, bit: u32) -> Opaque {
         self.bytes[bit as usize / 8] ^= 1 << (bit % 8);
         self
+    }
+}
+
+impl Sink for Opaque {
+    fn write(&mut self, bytes: &[u8]) {
+        let (start, end) = (usize::from(self.len), usize::from(self.len) + bytes.len());
+        assert!(end <= MAX_INPUT, "an input has at most {MAX_INPUT} bytes");
+        self.bytes[start..end].copy_from_slice(bytes);
+        self.len = end as u8;
     }
 }
 

@@ -440,12 +440,7 @@ impl Session {
 
     /// What those who take part are to each other when states are compared.
     fn floor(&self) -> Floor<'_> {
-        Floor {
-            id: self.id,
-            closed: self.history.last(),
-            voters: self.chairs.iter().flatten().filter(|chair| chair.has_begun()).count(),
-            members: &self.members,
-        }
+        Floor { id: self.id, closed: self.history.last(), chairs: &self.chairs, members: &self.members }
     }
 
     /// Has states compared.

@@ -516,3 +516,20 @@ fn a_relay_that_stood_still_leaves_nobody_far_ahead() {
     assert!(after.iter().zip(&before).all(|(after, before)| *after <= before + 6), "{before:?} {after:?}");
     world.check(700);
 }
+
+#[test]
+fn those_who_come_later_have_no_say_about_earlier_states() {
+    let mut world = World::new("rtt=40ms", 6, 1);
+    (0..3).for_each(|_| world.join(false));
+    world.run_millis(500);
+    let (_, before) = flip(&mut world, 0);
+    assert!(before < Tick(20));
+    while world.session().history().last() < Tick(31) {
+        world.run_millis(1);
+    }
+    (0..4).for_each(|_| world.join(false));
+    world.run_millis(4_000);
+    let [(_, report)] = &world.reports[..] else { panic!("{}", world.reports.len()) };
+    assert_eq!((report.check, report.tick), (Tick(30), before.next()));
+    assert!(report.resynced);
+}

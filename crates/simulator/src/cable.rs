@@ -4,11 +4,14 @@ use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Seat, Tick, Time};
 use sametick_wire::link::{Input, Output};
-use sametick_wire::netem::{self, Netem, Profile};
+use sametick_wire::netem::{self, Netem, Profile, Stats};
 use sametick_wire::{Carrier, Channel, Closed, Link};
 
 /// More ticks than an input can be under way for.
 const HANDED: usize = 1_024;
+
+/// So many packets a side sends at least before the other may call it silent.
+const SWALLOWED: u64 = 8;
 
 /// What comes out of one end.
 pub enum Heard<'a> {
@@ -142,6 +145,8 @@ pub struct Cable {
     pub handed: Handed,
     /// When something last happened that explains silence on it.
     pub troubled_at: Time,
+    /// What each network had done, up and down, when a packet last came out of it.
+    came_out: [Stats; 2],
     /// Something is waiting at the relay's end to be sent.
     pub dirty: bool,
     /// The relay does not want to hear of it any more.
@@ -162,9 +167,28 @@ impl Cable {
             session: None,
             handed: Handed::new(),
             troubled_at: Time::ZERO,
+            came_out: [Stats::default(); 2],
             dirty: false,
             thrown_out: false,
         }
+    }
+
+    /// Looks at what has come out of the networks.
+    pub fn note_deliveries(&mut self) {
+        for (network, came_out) in [&self.up, &self.down].into_iter().zip(&mut self.came_out) {
+            if network.stats().delivered > came_out.delivered {
+                *came_out = network.stats();
+            }
+        }
+    }
+
+    /// Whether the network lost everything, several packets, since one last came out; `up` is to the relay. A burst of losses is as
+    /// long as it happens to be.
+    pub fn has_swallowed(&self, up: bool) -> bool {
+        let (network, before) =
+            if up { (&self.up, &self.came_out[0]) } else { (&self.down, &self.came_out[1]) };
+        let stats = network.stats();
+        stats.delivered == before.delivered && stats.sent >= before.sent + SWALLOWED
     }
 
     /// When something happens next at the relay's end.

@@ -228,7 +228,8 @@ impl<G: Playable> World<G> {
     fn on_here_closed(&mut self, index: usize, why: &Closed) {
         let Some(online) = &self.clients[index].online else { return };
         let troubled_at = self.cables[online.cable].as_ref().map_or(Time::ZERO, |cable| cable.troubled_at);
-        let gone = self.cables[online.cable].as_ref().is_none_or(|cable| cable.there.is_none());
+        let cable = self.cables[online.cable].as_ref();
+        let gone = cable.is_none_or(|cable| cable.there.is_none() || cable.has_swallowed(false));
         let excused = gone
             || self.relay_stalled
             || self.clients[index].is_silenced()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sametick_lockstep::history::MAX_HISTORY;
-use sametick_lockstep::message::{CHECK_EVERY, RECENT_TICKS};
+use sametick_lockstep::message::CHECK_EVERY;
 use sametick_lockstep::peer::{MAX_PREDICTED, Status};
 use sametick_lockstep::session::{Session, SessionId};
 use sametick_wire::Channel;
@@ -66,8 +66,7 @@ impl<G: Playable> World<G> {
             let ticks = online.peer.shown().zip(online.peer.confirmed());
             let depth = ticks.map_or(0, |(shown, confirmed)| shown.0.ticks_since(confirmed.0));
             // Ticks that are taken back with a wrong state are confirmed again before anything else happens.
-            let again = if *online.peer.status() == Status::Playing { 0 } else { RECENT_TICKS };
-            if depth > MAX_PREDICTED + again {
+            if depth > MAX_PREDICTED && *online.peer.status() != Status::CatchingUp {
                 found = Some(format!("client {index} runs {depth} ticks ahead"));
             }
         }

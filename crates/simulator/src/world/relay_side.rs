@@ -89,7 +89,10 @@ impl<G: Playable> World<G> {
         let (member, client) = (cable.member, cable.client);
         cable.there = None;
         let silent_us = self.now.micros_since(cable.troubled_at);
-        let excused = cable.here.is_none() || self.clients[client].is_silenced() || silent_us < EXCUSE_US;
+        let excused = cable.here.is_none()
+            || cable.has_swallowed(true)
+            || self.clients[client].is_silenced()
+            || silent_us < EXCUSE_US;
         self.note(|| format!("{member:?} (client {client}) ended at the relay: {why:?}"));
         let leaving = match why {
             Closed::TimedOut => Leaving::TimedOut,
@@ -194,7 +197,8 @@ impl<G: Playable> World<G> {
 
     /// Notes when something happens next on a cable, and gives it up once nobody has an end of it.
     pub(super) fn rest_cable(&mut self, index: usize) {
-        let Some(cable) = &self.cables[index] else { return };
+        let Some(cable) = &mut self.cables[index] else { return };
+        cable.note_deliveries();
         self.cables_next[index] = cable.next_there().unwrap_or(NEVER);
         if cable.there.is_none() && cable.here.is_none() {
             self.cables[index] = None;
