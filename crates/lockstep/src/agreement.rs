@@ -265,7 +265,7 @@ impl Agreement {
         *count += 1;
         if *count > MAX_RESYNCS {
             let why = "its simulation keeps computing something else";
-            out.push_bare(Output::Kick(floor.id, member, why));
+            out.push_bare(Output::Kick(member, why));
         } else {
             // What it said of the wrong state is no longer what it has.
             self.checks.forget(member);

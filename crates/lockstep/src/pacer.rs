@@ -50,11 +50,17 @@ const REMEMBERED_PACKETS: f64 = 3_600.0;
 /// No path is believed to need more packets than this for an input.
 const MAX_COPIES: u32 = 16;
 
-/// An input waits for another tick's when the round trip has this many ticks and nothing is lost.
+/// Another tick is put into each packet for every so many ticks of latency: what it adds to the latency is hardly felt then.
 const LATENCY_PER_BATCHED: u64 = 10;
 
-/// The most ticks whose inputs go into one message.
+/// The most ticks that go into one packet where latency decides.
 pub const MAX_BATCH: u32 = 4;
+
+/// How many ticks go into one packet on a path with this round trip, either way.
+pub fn batch_at(rate: TickRate, rtt_us: u64) -> u32 {
+    let ticks = rtt_us / rate.tick_micros().max(1);
+    (1 + ticks / LATENCY_PER_BATCHED).min(u64::from(MAX_BATCH)) as u32
+}
 
 /// What is known of the path to the relay: what its link counts, from the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -239,9 +245,8 @@ impl Pacer {
         self.path = path;
         // A stream loses nothing.
         self.copies = if path.sent == 0 { 1 } else { self.losses.copies() };
-        let ticks = path.rtt_us / self.rate.tick_micros().max(1);
-        let batch = 1 + (ticks / LATENCY_PER_BATCHED) as u32;
-        self.batch = if self.copies == 1 { batch.min(MAX_BATCH) } else { 1 };
+        // Where something is lost an input is repeated rather than held back.
+        self.batch = if self.copies == 1 { batch_at(self.rate, path.rtt_us) } else { 1 };
     }
 
     /// The relay has seen inputs arrive. A report about ticks before the last correction is late news.

@@ -78,7 +78,7 @@ pub enum Output {
     Desync(SessionId, Box<Report>),
     /// For the relay itself: somebody is to be thrown out.
     #[doc(hidden)]
-    Kick(SessionId, Member, &'static str),
+    Kick(Member, &'static str),
     /// Nothing more before this time.
     WakeAt(Time),
     /// Nothing more until something arrives.
@@ -194,7 +194,7 @@ impl Relay {
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
             match self.outbox.pop(buf) {
-                Some(Output::Kick(_, member, why)) => self.kick(member, why),
+                Some(Output::Kick(member, why)) => self.kick(member, why),
                 Some(output) => return output,
                 None => return self.wakes.peek().map_or(Output::Wait, |wake| Output::WakeAt(wake.0.0)),
             }

@@ -16,6 +16,7 @@ use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::outbox::Outbox;
+use crate::pacer::batch_at;
 use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::{MAX_SEATS, Opaque, Table};
@@ -44,13 +45,6 @@ pub const START_DELAY_US: u64 = 300_000;
 
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
-
-/// The most closed ticks in a packet when the relay may choose.
-const MAX_AUTO_BATCH: u32 = 4;
-
-/// When the relay may choose, another tick is put into each packet for every so many ticks of latency: what it adds to
-/// the latency is then hardly felt.
-const LATENCY_PER_BATCHED: u32 = 10;
 
 /// A peer of a session. The relay gives one to each link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,11 +148,6 @@ impl Session {
         self.members.len()
     }
 
-    /// Whether a peer takes part.
-    pub fn is_member(&self, member: Member) -> bool {
-        self.members.contains_key(&member)
-    }
-
     /// Everybody who takes part.
     pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
         self.members.iter().map(|(member, membership)| Participant {
@@ -252,7 +241,7 @@ impl Session {
             rate: self.facts.rate.per_second() as u16,
         };
         send(out, member, Channel::Control, &welcome);
-        self.send_history(member, Channel::Control, Tick(1), out);
+        self.send_history(member, Tick(1), out);
     }
 
     fn free_seat(&self, wish: Option<Seat>) -> Result<Seat, JoinError> {
@@ -265,12 +254,12 @@ impl Session {
     }
 
     /// Sends every closed tick from `from` on to one peer.
-    fn send_history(&self, member: Member, channel: Channel, mut from: Tick, out: &mut Out) {
+    fn send_history(&self, member: Member, mut from: Tick, out: &mut Out) {
         while let Some(excerpt) = self.history.excerpt(from) {
             from = excerpt.first + excerpt.ticks;
             let (first, table) = (excerpt.first, excerpt.start.to_bytes());
             let ticks = excerpt.ticks - u32::from(planted::has(Bug::TickForgotten));
-            send(out, member, channel, &ToPeer::Ticks { first, ticks, table, bytes: excerpt.bytes });
+            send(out, member, Channel::Control, &ToPeer::Ticks { first, ticks, table, bytes: excerpt.bytes });
         }
     }
 
@@ -326,16 +315,16 @@ impl Session {
     /// A peer has lost ticks.
     fn resend(&mut self, now: Time, member: Member, from: Tick, out: &mut Out) {
         self.send_ticks(out);
-        let (first, id) = (self.history.first(), self.id);
+        let first = self.history.first();
         let Some(membership) = self.members.get_mut(&member) else { return };
         if membership.resent_at.is_some_and(|at| now.micros_since(at) < RESEND_EVERY_US) {
             return;
         }
         membership.resent_at = Some(now);
         if from < first {
-            out.push_bare(Output::Kick(id, member, "too far behind: the ticks asked for are no longer kept"));
+            out.push_bare(Output::Kick(member, "too far behind: the ticks asked for are no longer kept"));
         } else {
-            self.send_history(member, Channel::Control, from, out);
+            self.send_history(member, from, out);
         }
     }
 
@@ -349,11 +338,9 @@ impl Session {
 
     /// Puts as many ticks into a packet as the nearest player hardly feels.
     fn choose_batch(&mut self) {
-        let tick_us = self.facts.rate.tick_micros().max(1);
         let players = self.members.values().filter(|membership| membership.seat.is_some());
         let rtt_us = players.map(|player| player.diagnostics.as_ref().map_or(0, |it| it.link_rtt_us)).min();
-        let ticks = (u64::from(rtt_us.unwrap_or(0)) / tick_us) as u32;
-        let chosen = (1 + ticks / LATENCY_PER_BATCHED).min(MAX_AUTO_BATCH);
+        let chosen = batch_at(self.facts.rate, u64::from(rtt_us.unwrap_or(0)));
         self.batch = self.fixed_batch.unwrap_or(chosen);
     }
 
@@ -418,7 +405,7 @@ impl Session {
             // Many seats with long inputs, all changed at once: too much to be repeated in every packet.
             out.take_back();
             for member in self.members.keys() {
-                self.send_history(*member, Channel::Control, first, out);
+                self.send_history(*member, first, out);
             }
         }
     }

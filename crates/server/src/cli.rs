@@ -61,8 +61,8 @@ enum What {
     /// Let players of any lockstep game meet
     #[command(after_help = "\
 Examples:
-  sametick relay --listen 0.0.0.0
-  SAMETICK_SECRET=opensesame sametick relay --listen 0.0.0.0 --ticks-per-packet 2")]
+  sametick relay --listen 0.0.0.0:7777 --data /var/lib/sametick
+  SAMETICK_SECRET=opensesame sametick relay --listen 0.0.0.0 --status status.json")]
     Relay(RelayArgs),
     /// Play in this terminal, against others and bots
     #[command(subcommand)]

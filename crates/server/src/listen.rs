@@ -56,7 +56,7 @@ pub struct ListenArgs {
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
 
-    /// Where used proofs and self-signed certificates are kept
+    /// Where sessions, used proofs and self-signed certificates are kept
     #[arg(long, value_name = "DIR", default_value = "sametick-data")]
     pub data: PathBuf,
 }
