@@ -6,7 +6,7 @@
 
 use postcard_schema::Schema;
 use sametick_fuzz::part;
-use sametick_lockstep::message::{Pace, ToPeer, put_ticks, to_bytes};
+use sametick_lockstep::message::{Claim, Pace, ToPeer, put_ticks, to_bytes};
 use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
@@ -46,7 +46,7 @@ impl Game for Sums {
 sametick_fuzz::target!(|bytes: &[u8]| {
     let name = String::new();
     let (setup, commit) = (1, name.clone());
-    let join = JoinAs { setup, seed: 0, seats: 3, wait_for: 0, name, commit, watch: false };
+    let join = JoinAs { setup, seed: 0, seats: 3, wait_for: 0, name, commit, watch: false, listed: false };
     let peer = Peer::new(Time::ZERO, &join, Path::default());
     let mut world = World {
         peer,
@@ -85,7 +85,8 @@ impl World {
             0 => {
                 let (seat, closed) = ((argument & 4 == 0).then_some(Seat(argument & 3)), self.closed);
                 let age_us = i64::from(argument) * 3_000 - 40_000;
-                let welcome = ToPeer::Welcome { seat, closed, age_us, setup: vec![1], rate: 60 };
+                let claim = Claim { run: 1, token: [9; 16] };
+                let welcome = ToPeer::Welcome { seat, closed, first: Tick(1), age_us, setup: vec![1], rate: 60, claim };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close(argument)),

@@ -152,5 +152,7 @@ fn join(argument: u8) -> Join {
         name: String::new(),
         watch: argument & 2 != 0,
         seat: None,
+        listed: false,
+        resume: None,
     }
 }

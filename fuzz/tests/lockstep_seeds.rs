@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use sametick_lockstep::diagnostics::Diagnostics;
-use sametick_lockstep::message::{Join, Pace, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes};
+use sametick_lockstep::message::{Claim, Join, Pace, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
@@ -50,6 +50,8 @@ fn to_relay() -> Vec<Seed> {
         name: "ada".into(),
         watch: false,
         seat: Some(Seat(1)),
+        listed: false,
+        resume: None,
     };
     let part = Part { path: "ball".into(), hash };
     let field = Difference { path: "ball.x".into(), ours: Some("7".into()), theirs: None };
@@ -68,7 +70,8 @@ fn to_relay() -> Vec<Seed> {
 fn to_peer() -> Vec<Seed> {
     let (tick, setup) = (Tick(300), vec![7, 2]);
     let (table, bytes) = (Table::default().to_bytes(), coded().1);
-    let welcome = ToPeer::Welcome { seat: Some(Seat(1)), closed: tick, age_us: -5_000, setup, rate: 60 };
+    let claim = Claim { run: 1, token: [9; 16] };
+    let welcome = ToPeer::Welcome { seat: Some(Seat(1)), closed: tick, first: Tick(1), age_us: -5_000, setup, rate: 60, claim };
     let all = [
         ("welcome", welcome),
         ("refused", ToPeer::Refused { why: "full".into() }),

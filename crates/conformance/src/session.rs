@@ -67,7 +67,7 @@ impl World {
     fn join(&mut self, number: usize, seed: u64) {
         let setup = Setup { seed, ..Setup::default() };
         let (name, commit) = (String::from("ada"), String::new());
-        let join = JoinAs { setup, seed, seats: 2, wait_for: 1, name, commit, watch: false };
+        let join = JoinAs { setup, seed, seats: 2, wait_for: 1, name, commit, watch: false, listed: false };
         let path: Path = self.players[number].pair.link(Side::A).stats().into();
         self.players[number].peer = Some(Peer::new(self.now, &join, path));
     }

@@ -80,6 +80,18 @@ impl Chair {
         !self.joining && self.leaving.is_none() && self.since <= tick
     }
 
+    /// Whoever sits here has come back over another link: for the game it was never away.
+    pub fn hand_over(&mut self, to: Member, closed: Tick) {
+        self.member = to;
+        self.leaving = None;
+        // What it said of earlier states went with the link, and nothing is missed before its first input.
+        self.since = self.since.max(closed);
+        self.began = false;
+        self.arrivals = Arrivals::default();
+        self.least_slack_us = None;
+        self.newest = None;
+    }
+
     fn note_slack(&mut self, now: Time, slack_us: i64) {
         match self.newest {
             Some((at, before_us)) if at == now => self.newest = Some((at, before_us.max(slack_us))),

@@ -26,6 +26,8 @@ pub struct Facts {
     pub rate: TickRate,
     /// How many seats there are.
     pub seats: u8,
+    /// Whether strangers may be shown it.
+    pub listed: bool,
 }
 
 /// Why a peer cannot take part.

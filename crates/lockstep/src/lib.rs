@@ -6,6 +6,7 @@ extern crate alloc;
 pub mod agreement;
 mod chair;
 mod checks;
+mod claims;
 pub mod diagnostics;
 mod facts;
 pub mod history;

@@ -13,7 +13,7 @@ use sametick_wire::{Channel, Malformed};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::rows::{Opaque, Table, put_input, read_input};
+use crate::rows::{MAX_SEATS, Opaque, Table, put_input, read_input};
 
 /// The most ticks in one message on the input channel: more than a second.
 pub const MAX_RUN: u32 = 64;
@@ -105,8 +105,46 @@ pub struct Join {
     pub name: String,
     /// Only watch.
     pub watch: bool,
-    /// Sit here or nowhere; anywhere if none.
+    /// Sit here or nowhere; anywhere if none. Who comes back rather sits elsewhere than nowhere.
     pub seat: Option<Seat>,
+    /// Whether strangers may be shown the session, if this begins it.
+    pub listed: bool,
+    /// As whom to come back, and from where to go on.
+    pub resume: Option<Resume>,
+}
+
+/// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
+/// ticks it has. Known to that peer and the relay only.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Tells this session from others of its name, such as those before the relay was restarted.
+    pub run: u64,
+    /// Who.
+    pub token: [u8; 16],
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Claim({:016x}, …)", self.run)
+    }
+}
+
+/// How a peer comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resume {
+    /// From its last welcome.
+    pub claim: Claim,
+    /// Its confirmed state is the one after this tick.
+    pub have: Tick,
+}
+
+/// Somebody on a seat, by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seated {
+    /// Where.
+    pub seat: Seat,
+    /// Who.
+    pub name: String,
 }
 
 /// A state of a peer.
@@ -128,14 +166,18 @@ pub enum ToPeer {
     Welcome {
         /// Where you sit; nowhere if you watch.
         seat: Option<Seat>,
-        /// The last tick that has been closed. Everything up to it follows as `Ticks`.
+        /// The last tick that has been closed. Everything from `first` up to it follows as `Ticks`.
         closed: Tick,
+        /// The first that follows: 1, or the one after what a peer that comes back said it has.
+        first: Tick,
         /// How long ago that was, in microseconds; negative if the session is about to begin.
         age_us: i64,
         /// What the session was begun with.
         setup: Vec<u8>,
         /// Ticks a second.
         rate: u16,
+        /// For coming back.
+        claim: Claim,
     },
     /// You do not, and this is why.
     Refused {
@@ -171,6 +213,14 @@ pub enum ToPeer {
         tick: Tick,
         /// Canonical bytes.
         state: Vec<u8>,
+    },
+    /// Who takes part now.
+    Roster {
+        /// The players, by seat.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
+        players: Vec<Seated>,
+        /// How many watch.
+        watchers: u16,
     },
 }
 
@@ -380,6 +430,7 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
             Ok(ToPeer::GiveHashes { from, .. }) => ("give_hashes", Some(from)),
             Ok(ToPeer::GiveState { tick }) => ("give_state", Some(tick)),
             Ok(ToPeer::Resync { tick, .. }) => ("resync", Some(tick)),
+            Ok(ToPeer::Roster { .. }) => ("roster", None),
             Err(_) => ("unreadable", None),
         },
         _ => ("unknown", None),

@@ -52,6 +52,12 @@ impl Meter {
         }
     }
 
+    /// Nothing measured yet on another path; what was counted before goes on.
+    pub fn restart(&mut self, path: Path) {
+        let now = Diagnostics { mismatches: self.now.mismatches, ..Diagnostics::default() };
+        *self = Meter { now, stats: self.stats, last: self.last, ..Meter::new(self.rate, path) };
+    }
+
     /// The figures of the last full second.
     pub fn last(&self) -> Diagnostics {
         self.last

@@ -5,17 +5,17 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_sim::{Game, Seat, Tick, Time, from_canonical, to_canonical};
+use sametick_sim::{Game, Seat, Tick, Time, to_canonical};
 use sametick_wire::{Channel, Malformed};
 
 use crate::diagnostics::Diagnostics;
 use crate::history::Excerpt;
-use crate::message::{self, Join, MAX_SETUP, Pace, Run, ToPeer, ToRelay, put_inputs};
+use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay, put_inputs};
 use crate::meter::Meter;
 use crate::outbox::Outbox;
 use crate::pacer::{MAX_BATCH, Pacer, Path};
 use crate::play::Play;
-use crate::rows::{MAX_SEATS, Opaque, Table};
+use crate::rows::{Opaque, Table};
 use crate::session::PACE_EVERY;
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
@@ -29,6 +29,8 @@ const ASK_AGAIN_US: u64 = 500_000;
 
 /// Much that is on its way may come slowly; it is asked for again only when nothing of it has come for this long.
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
+
+mod joining;
 
 /// What happens to a peer.
 #[derive(Debug)]
@@ -107,12 +109,18 @@ pub struct JoinAs<G: Game> {
     pub commit: String,
     /// Only watch.
     pub watch: bool,
+    /// Whether strangers may be shown the session, if this begins it.
+    pub listed: bool,
 }
 
 /// One player's side of a session.
 pub struct Peer<G: Game> {
     now: Time,
     outbox: Outbox<Channel>,
+    /// What was asked for, to ask for it again.
+    join: Join,
+    claim: Option<Claim>,
+    roster: (Vec<Seated>, u16),
     status: Status,
     play: Option<Play<G>>,
     pacer: Pacer,
@@ -121,6 +129,8 @@ pub struct Peer<G: Game> {
     early: VecDeque<Vec<u8>>,
     asked_at: Option<Time>,
     stats: PeerStats,
+    /// The omissions before the last time it joined.
+    earlier_omissions: u32,
     /// Own inputs that have not been sent: the tick of the first, and the inputs.
     unsent: (Tick, usize, [Opaque; MAX_BATCH as usize]),
     want_path: bool,
@@ -136,7 +146,7 @@ impl<G: Game> Peer<G> {
     pub fn new(now: Time, join: &JoinAs<G>, path: Path) -> Peer<G> {
         let setup = to_canonical(&join.setup).expect("a setup serialises");
         assert!(setup.len() <= MAX_SETUP, "a setup has at most {MAX_SETUP} bytes");
-        let join = ToRelay::Join(Join {
+        let join = Join {
             game: G::NAME.into(),
             commit: join.commit.clone(),
             setup,
@@ -147,12 +157,15 @@ impl<G: Game> Peer<G> {
             name: join.name.clone(),
             watch: join.watch,
             seat: None,
-        });
-        let mut outbox = Outbox::default();
-        outbox.push(Channel::Control, |out| message::put(out, &join));
-        Peer {
+            listed: join.listed,
+            resume: None,
+        };
+        let mut peer = Peer {
             now,
-            outbox,
+            outbox: Outbox::default(),
+            join,
+            claim: None,
+            roster: (Vec::new(), 0),
             status: Status::Joining,
             play: None,
             pacer: Pacer::new(G::RATE, now, path),
@@ -160,10 +173,13 @@ impl<G: Game> Peer<G> {
             early: VecDeque::new(),
             asked_at: None,
             stats: PeerStats::default(),
+            earlier_omissions: 0,
             unsent: (Tick::ZERO, 0, [Opaque::EMPTY; MAX_BATCH as usize]),
             want_path: false,
             noted: Tick::ZERO,
-        }
+        };
+        peer.ask_to_join();
+        peer
     }
 
     /// What the peer is doing.
@@ -184,6 +200,21 @@ impl<G: Game> Peer<G> {
     /// Where the player sits.
     pub fn seat(&self) -> Option<Seat> {
         self.play.as_ref()?.seat()
+    }
+
+    /// Who plays, by seat, as far as the relay has told.
+    pub fn roster(&self) -> &[Seated] {
+        &self.roster.0
+    }
+
+    /// How many only watch.
+    pub fn watchers(&self) -> u16 {
+        self.roster.1
+    }
+
+    /// How much of what was closed before it came has been simulated, from 0 to 1.
+    pub fn progress(&self) -> f32 {
+        self.play.as_ref().map_or(0.0, Play::progress)
     }
 
     /// The confirmed state and its tick.
@@ -218,7 +249,7 @@ impl<G: Game> Peer<G> {
             Input::Message(Channel::Input, bytes) => self.on_ticks(bytes),
             Input::Message(Channel::State, bytes) => {
                 let report: Pace = message::from_bytes(bytes)?;
-                self.stats.omissions = report.omissions;
+                self.stats.omissions = self.earlier_omissions + report.omissions;
                 self.pacer.on_report(&report);
                 self.meter.on_report(&report);
                 Ok(())
@@ -243,7 +274,9 @@ impl<G: Game> Peer<G> {
         if let Some(channel) = self.outbox.pop(buf) {
             return Output::Send(channel);
         }
-        let Some(play) = &mut self.play else { return Output::Wait };
+        let Some(play) = self.play.as_mut().filter(|_| self.status != Status::Joining) else {
+            return Output::Wait;
+        };
         if self.want_path {
             return Output::WantPath;
         }
@@ -290,22 +323,23 @@ impl<G: Game> Peer<G> {
 
     fn on_control(&mut self, message: ToPeer) -> Result<(), Malformed> {
         match (message, &mut self.play) {
-            (ToPeer::Welcome { seat, closed, age_us, setup, rate }, None) => {
-                if u32::from(rate) != G::RATE.per_second()
-                    || seat.is_some_and(|seat| seat.index() >= MAX_SEATS)
-                {
+            (ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim }, _)
+                if self.status == Status::Joining =>
+            {
+                if u32::from(rate) != G::RATE.per_second() {
                     return Err(Malformed::Forbidden);
                 }
-                let setup = from_canonical(&setup).map_err(|_| Malformed::Forbidden)?;
-                self.play = Some(Play::new(seat, &setup, closed));
-                self.asked_at = Some(self.now);
-                if closed == Tick::ZERO {
-                    self.launch_first(age_us);
-                }
-                self.use_early()
+                self.on_welcome(seat, closed, first, &setup)?;
+                self.claim = Some(claim);
+                self.begin(first, closed, age_us)
             }
-            (ToPeer::Refused { why }, None) => {
+            (ToPeer::Refused { why }, _) if self.status == Status::Joining => {
                 self.status = Status::Refused(why);
+                Ok(())
+            }
+            _ if self.status == Status::Joining => Err(Malformed::Forbidden),
+            (ToPeer::Roster { players, watchers }, Some(_)) => {
+                self.roster = (players, watchers);
                 Ok(())
             }
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
@@ -343,27 +377,10 @@ impl<G: Game> Peer<G> {
         self.outbox.push(channel, |out| message::put(out, message));
     }
 
-    /// Begins own ticks as far ahead of the relay as inputs need to be in time. `present` is the relay's tick when what
-    /// tells us so was sent.
-    fn launch(&mut self, present: Tick) {
-        let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
-        let start = present + self.pacer.lead_ticks();
-        play.run_ahead(start);
-        self.pacer.launch(self.now, play.shown().0);
-    }
-
-    /// Begins own ticks in a session that is about to begin, or has just begun.
-    fn launch_first(&mut self, age_us: i64) {
-        let early_us = -age_us - self.pacer.lead_us() as i64;
-        match u64::try_from(early_us) {
-            Ok(early_us) => self.pacer.launch(self.now.plus_micros(early_us), Tick::ZERO),
-            Err(_) => self.launch(Tick((age_us.max(0) as u64 / G::RATE.tick_micros().max(1)) as u32)),
-        }
-    }
-
     /// Closed ticks that continue what we have, or do not yet.
     fn on_ticks(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let run = self.play.as_mut().map_or(Ok(Run::Early), |play| play.on_run(bytes))?;
+        let play = self.play.as_mut().filter(|_| self.status != Status::Joining);
+        let run = play.map_or(Ok(Run::Early), |play| play.on_run(bytes))?;
         if run == Run::Early {
             if self.early.len() == MAX_EARLY {
                 self.early.pop_front();
@@ -375,7 +392,7 @@ impl<G: Game> Peer<G> {
 
     /// Uses every run that can be understood now, and asks for what is missing before the others.
     fn use_early(&mut self) -> Result<(), Malformed> {
-        let Some(play) = &mut self.play else { return Ok(()) };
+        let Some(play) = self.play.as_mut().filter(|_| self.status != Status::Joining) else { return Ok(()) };
         let mut result = Ok(());
         let mut progress = !self.early.is_empty();
         while progress {

@@ -78,6 +78,24 @@ impl<G: Game> Play<G> {
         }
     }
 
+    /// Goes on from the confirmed state, in a session whose last closed tick is `closed` by now. What was ahead of it is void.
+    pub fn rejoin(&mut self, seat: Option<Seat>, closed: Tick) {
+        self.seat = seat;
+        self.known_tick = closed;
+        self.own.clear();
+        self.spare.extend(self.guessed.drain(..));
+        self.shown.clone_from(&self.confirmed);
+        self.shown_tick = self.confirmed_tick;
+        self.wrong = false;
+        self.overtaken = false;
+        self.check = None;
+    }
+
+    /// How much of what is known to have been closed is confirmed, from 0 to 1.
+    pub fn progress(&self) -> f32 {
+        (self.confirmed_tick.0 as f32 / self.known_tick.0.max(1) as f32).clamp(0.0, 1.0)
+    }
+
     /// Where the player sits.
     pub fn seat(&self) -> Option<Seat> {
         self.seat

@@ -179,7 +179,10 @@ impl Reciter {
                 self.use_early()
             }
             // Whoever recites has no state to show.
-            ToPeer::GiveHashes { .. } | ToPeer::GiveState { .. } | ToPeer::Resync { .. } => Ok(()),
+            ToPeer::GiveHashes { .. }
+            | ToPeer::GiveState { .. }
+            | ToPeer::Resync { .. }
+            | ToPeer::Roster { .. } => Ok(()),
         }
     }
 

@@ -91,6 +91,8 @@ pub struct RelayConfig {
     /// How many closed ticks are sent together: more cost fewer bytes, and as many ticks of latency. If none, each
     /// session has as many as its nearest player hardly feels.
     pub ticks_per_packet: Option<u32>,
+    /// What claims to come back are made from: 256 random bits, other ones each time a relay starts.
+    pub secret: [u8; 32],
 }
 
 struct Room {
@@ -278,9 +280,10 @@ impl Relay {
             seed: join.seed,
             rate: TickRate::hz(join.rate),
             seats: join.seats,
+            listed: join.listed,
         };
         let key = door.key.clone();
-        let session = Session::new(id, facts, join.wait_for, self.config.ticks_per_packet);
+        let session = Session::new(id, facts, join.wait_for, &self.config);
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.

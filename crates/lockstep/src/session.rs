@@ -5,21 +5,24 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use sametick_sim::record::{Leaving, Record};
+use sametick_sim::record::Record;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::channel::MAX_REDUNDANT_MESSAGE;
 use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
 use crate::chair::Chair;
+use crate::claims::Claims;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
-use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
+use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::outbox::Outbox;
 use crate::pacer::batch_at;
 use crate::planted::{self, Bug};
-use crate::relay::Output;
+use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
+
+mod coming;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
@@ -100,16 +103,18 @@ pub struct Session {
     fixed_batch: Option<u32>,
     batch: u32,
     agreement: Agreement,
+    claims: Claims,
 }
 
 /// What goes out of a session.
 pub(crate) type Out = Outbox<Output>;
 
 impl Session {
-    /// A session that begins as soon as `wait_for` players are there. So many closed ticks are sent together; if none, latency
-    /// decides.
-    pub fn new(id: SessionId, facts: Facts, wait_for: u8, ticks_per_packet: Option<u32>) -> Session {
+    /// A session that begins as soon as `wait_for` players are there.
+    pub fn new(id: SessionId, facts: Facts, wait_for: u8, config: &RelayConfig) -> Session {
+        let RelayConfig { ticks_per_packet, secret } = config;
         Session {
+            claims: Claims::new(secret, id),
             id,
             facts,
             epoch: None,
@@ -178,81 +183,6 @@ impl Session {
         epoch.plus_micros(self.facts.rate.due_micros(tick))
     }
 
-    /// A peer wants to take part.
-    pub fn join(&mut self, now: Time, member: Member, join: &Join, out: &mut Out) -> Result<(), JoinError> {
-        if u32::from(join.rate) != self.facts.rate.per_second() {
-            return Err(JoinError::Rate);
-        }
-        if !self.history.is_whole() {
-            return Err(JoinError::TooLong);
-        }
-        let seat = if join.watch { None } else { Some(self.free_seat(join.seat)?) };
-        if self.members.len() >= MAX_MEMBERS {
-            return Err(JoinError::Full);
-        }
-        if let Some(seat) = seat {
-            self.chairs[seat.index()] = Some(Chair::new(member));
-            self.agreement.on_joined();
-        }
-        // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
-        self.send_ticks(out);
-        let membership = Membership {
-            seat,
-            name: join.name.clone(),
-            commit: join.commit.clone(),
-            resent_at: None,
-            diagnostics: None,
-        };
-        self.members.insert(member, membership);
-        match self.epoch {
-            Some(epoch) => self.welcome(now, epoch, member, out),
-            None => self.begin(now, out),
-        }
-        Ok(())
-    }
-
-    /// Begins, if enough players are there: a moment from now, so that everybody can be in time for the first tick.
-    fn begin(&mut self, now: Time, out: &mut Out) {
-        let players = self.members.values().filter(|membership| membership.seat.is_some()).count();
-        if players < usize::from(self.wait_for.min(self.facts.seats)) {
-            return;
-        }
-        let epoch = now.plus_micros(START_DELAY_US);
-        self.epoch = Some(epoch);
-        let mut members: Vec<(Option<Seat>, Member)> =
-            self.members.iter().map(|(member, membership)| (membership.seat, *member)).collect();
-        members.sort_unstable();
-        members.into_iter().for_each(|(_, member)| self.welcome(now, epoch, member, out));
-    }
-
-    fn welcome(&self, now: Time, epoch: Time, member: Member, out: &mut Out) {
-        let closed = self.history.last();
-        let Some(Membership { seat, name, commit, .. }) = self.members.get(&member) else { return };
-        if let Some(seat) = *seat {
-            let (name, commit) = (name.clone(), commit.clone());
-            let joined = Record::Joined { tick: closed.next(), seat, name, commit };
-            out.push_bare(Output::Record(self.id, joined));
-        }
-        let welcome = ToPeer::Welcome {
-            seat: *seat,
-            closed,
-            age_us: now.as_micros() as i64 - self.due(epoch, closed).as_micros() as i64,
-            setup: self.facts.setup.clone(),
-            rate: self.facts.rate.per_second() as u16,
-        };
-        send(out, member, Channel::Control, &welcome);
-        self.send_history(member, Tick(1), out);
-    }
-
-    fn free_seat(&self, wish: Option<Seat>) -> Result<Seat, JoinError> {
-        let free = |seat: &Seat| self.chairs[seat.index()].is_none();
-        let mut seats = (0..self.facts.seats.min(MAX_SEATS as u8)).map(Seat).filter(free);
-        match wish {
-            Some(wish) => seats.find(|seat| *seat == wish).ok_or(JoinError::Taken),
-            None => seats.next().ok_or(JoinError::Full),
-        }
-    }
-
     /// Sends every closed tick from `from` on to one peer.
     fn send_history(&self, member: Member, mut from: Tick, out: &mut Out) {
         while let Some(excerpt) = self.history.excerpt(from) {
@@ -260,19 +190,6 @@ impl Session {
             let (first, table) = (excerpt.first, excerpt.start.to_bytes());
             let ticks = excerpt.ticks - u32::from(planted::has(Bug::TickForgotten));
             send(out, member, Channel::Control, &ToPeer::Ticks { first, ticks, table, bytes: excerpt.bytes });
-        }
-    }
-
-    /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
-    pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
-        let Some(membership) = self.members.remove(&member) else { return };
-        self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
-        let Some(seat) = membership.seat else { return };
-        match &mut self.chairs[seat.index()] {
-            // Nobody has seen it come.
-            chair if self.epoch.is_none() => *chair = None,
-            Some(chair) => chair.leaving = Some(why),
-            None => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Inputs that wait to be sent together keep their own ticks, whatever happens in between.
 
 use postcard_schema::Schema;
-use sametick_lockstep::message::{self, ToPeer, put_ticks, read_inputs};
+use sametick_lockstep::message::{self, Claim, ToPeer, put_ticks, read_inputs};
 use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
@@ -57,11 +57,20 @@ fn inputs_keep_their_ticks_when_others_are_left_out() {
     for ms in 0..70 {
         let mut now = Time::ZERO;
         let (name, commit) = (String::new(), String::new());
-        let join = JoinAs { setup: (), seed: 0, seats: 1, wait_for: 1, name, commit, watch: false };
+        let join =
+            JoinAs { setup: (), seed: 0, seats: 1, wait_for: 1, name, commit, watch: false, listed: false };
         let mut peer = Peer::<Count>::new(now, &join, Path::default());
         peer.handle(now, Input::Path(path)).unwrap();
-        let welcome =
-            ToPeer::Welcome { seat: Some(Seat(0)), closed: Tick(0), age_us: 0, setup: vec![], rate: 60 };
+        let claim = Claim { run: 1, token: [9; 16] };
+        let welcome = ToPeer::Welcome {
+            seat: Some(Seat(0)),
+            closed: Tick(0),
+            first: Tick(1),
+            age_us: 0,
+            setup: vec![],
+            rate: 60,
+            claim,
+        };
         peer.handle(now, Input::Message(Channel::Control, &message::to_bytes(&welcome))).unwrap();
         let mut sent = 0;
         run(&mut peer, path, &mut now, Time::from_millis(100 + ms), &mut sent);

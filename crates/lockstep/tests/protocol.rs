@@ -5,8 +5,8 @@ use std::fmt::Write;
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::message::{
-    Join, Pace, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, put_ticks, read_inputs, read_ticks,
-    to_bytes,
+    Claim, Join, Pace, Resume, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, put_ticks,
+    read_inputs, read_ticks, to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
@@ -36,6 +36,8 @@ fn documented(what: &str, bytes: &[u8]) {
     assert!(DOCUMENT.contains(&line), "docs/protocol.md lacks:\n{line}");
 }
 
+const CLAIM: Claim = Claim { run: 300, token: [9; 16] };
+
 const HASH: StateHash = StateHash(0x0123_4567_89ab_cdef);
 
 #[test]
@@ -51,6 +53,8 @@ fn messages_to_the_relay() {
         name: "ada".into(),
         watch: false,
         seat: None,
+        listed: true,
+        resume: Some(Resume { claim: CLAIM, have: Tick(300) }),
     };
     let part = Part { path: "ball".into(), hash: HASH };
     let state = StateAt { tick: Tick(301), parts: vec![part], bytes: vec![1, 2, 3] };
@@ -78,10 +82,16 @@ fn messages_to_a_peer() {
             ToPeer::Welcome {
                 seat: Some(Seat(1)),
                 closed: Tick(300),
+                first: Tick(1),
                 age_us: 5_000,
                 setup: vec![7, 2],
                 rate: 60,
+                claim: CLAIM,
             },
+        ),
+        (
+            "Roster",
+            ToPeer::Roster { players: vec![Seated { seat: Seat(1), name: "ada".into() }], watchers: 2 },
         ),
         ("Refused", ToPeer::Refused { why: "the session is full".into() }),
         ("Ticks", ToPeer::Ticks { first, ticks, table, bytes: coded_ticks().1 }),

@@ -91,6 +91,7 @@ impl World {
             name: "ada".into(),
             commit: String::new(),
             watch: false,
+            listed: false,
         };
         let mut relay = Relay::new(RelayConfig::default());
         let key = SessionKey { build: Plain::BUILD, name: "den".into() };

@@ -80,7 +80,8 @@ struct World {
 
 impl World {
     fn new(network: &str, seed: u64, ticks_per_packet: u32) -> World {
-        let relay = Relay::new(RelayConfig { ticks_per_packet: Some(ticks_per_packet) });
+        let relay =
+            Relay::new(RelayConfig { ticks_per_packet: Some(ticks_per_packet), ..RelayConfig::default() });
         World {
             now: Time::ZERO,
             relay,
@@ -104,7 +105,16 @@ impl World {
         let mut pair = Pair::new(Carrier::Datagrams, self.network.parse().unwrap(), seed);
         pair.run_until(self.now);
         let (name, commit) = (format!("p{number}"), "c0ffee".into());
-        let join = JoinAs { setup: self.seed, seed: self.seed, seats: 8, wait_for: 1, name, commit, watch };
+        let join = JoinAs {
+            setup: self.seed,
+            seed: self.seed,
+            seats: 8,
+            wait_for: 1,
+            name,
+            commit,
+            watch,
+            listed: false,
+        };
         let peer = Peer::new(self.now, &join, pair.link(Side::A).stats().into());
         let player = Player {
             pair,

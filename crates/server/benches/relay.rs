@@ -113,6 +113,8 @@ impl World {
             name: "ada".into(),
             watch: false,
             seat: None,
+            listed: false,
+            resume: None,
         };
         self.relay.handle(self.now, Input::Opened(member, key, schema));
         let join = to_bytes(&ToRelay::Join(join));

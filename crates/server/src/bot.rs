@@ -183,6 +183,7 @@ impl Bots {
             name,
             commit,
             watch: false,
+            listed: true,
         };
         let stats = links.stats(key).unwrap_or_default();
         let peer = Peer::new(now, &join, stats.into());

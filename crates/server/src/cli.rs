@@ -394,7 +394,7 @@ async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 }
 
 async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
-    let config = RelayConfig { ticks_per_packet: args.ticks_per_packet };
+    let config = RelayConfig { ticks_per_packet: args.ticks_per_packet, secret: random() };
     let mut app = RelayApp::new(config, &args.listen.data, games.clone());
     if let Some(path) = &args.trace {
         app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);

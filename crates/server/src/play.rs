@@ -180,6 +180,7 @@ impl Player {
             name: self.plan.name.clone(),
             commit: crate::COMMIT.into(),
             watch: self.plan.watch,
+            listed: true,
         };
         self.key = Some(key);
         self.peer = Some(Peer::new(now, &join, links.stats(key).unwrap_or_default().into()));

@@ -115,6 +115,8 @@ impl Script {
             name,
             watch: false,
             seat: Some(seat),
+            listed: false,
+            resume: None,
         }
     }
 }

@@ -71,7 +71,7 @@ impl<G: Playable> World<G> {
             Client::new(*drift_ppm, dial_at, profile, rng.next_u64())
         });
         let clients = clients.collect();
-        let config = RelayConfig { ticks_per_packet: plan.ticks_per_packet };
+        let config = RelayConfig { ticks_per_packet: plan.ticks_per_packet, ..RelayConfig::default() };
         let mut world = World {
             now: Time::ZERO,
             relay: Relay::new(config),

@@ -13,12 +13,12 @@ use std::task::{Context, Poll};
 
 use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
 use sametick_wire::netem::Profile;
+use sametick_wire::trouble::{Trouble, Way};
 use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, SendError, Time};
 
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
 use crate::keeper::Keeper;
-use crate::trouble::{Trouble, Way};
 
 /// How long the last words of ended links may take when a hub stops.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);

@@ -29,7 +29,6 @@ pub mod quic;
 mod sessions;
 pub mod tasks;
 pub mod tls;
-mod trouble;
 pub mod udp;
 pub mod websocket;
 pub mod webtransport;

@@ -19,6 +19,18 @@ const KDF: (u32, u32, u32) = (19 * 1024, 2, 1);
 /// Both sides must come to the same key before they have exchanged anything, so the salt is fixed.
 const SALT: &[u8] = b"sametick access 1";
 
+/// What a passphrase is stretched to, and everything else derived from: as good as the passphrase itself, for whoever keeps it.
+/// Slow on purpose.
+pub fn root_of(passphrase: &str) -> [u8; 32] {
+    let (memory, passes, lanes) = KDF;
+    let params = argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
+    let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
+    let mut root = [0; 32];
+    kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut root)
+        .expect("salt and output have good lengths");
+    root
+}
+
 /// What a passphrase comes down to: a key for each use, derived once, since every stranger's packet is checked with one.
 /// Never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,6 +38,7 @@ pub struct AccessKey {
     noise_psk: [u8; 32],
     hello: [u8; 32],
     connection_id: [u8; 32],
+    page: [u8; 32],
 }
 
 impl core::fmt::Debug for AccessKey {
@@ -40,8 +53,10 @@ impl AccessKey {
         AccessKey::from_root(&blake3::derive_key("sametick 1 open access", &[]))
     }
 
-    fn from_root(root: &[u8; 32]) -> AccessKey {
+    /// The key that a root comes down to, see [`root_of`].
+    pub fn from_root(root: &[u8; 32]) -> AccessKey {
         AccessKey {
+            page: blake3::derive_key("sametick 1 page", root),
             noise_psk: blake3::derive_key("sametick 1 noise psk", root),
             hello: blake3::derive_key("sametick 1 hello", root),
             connection_id: blake3::derive_key("sametick 1 quic connection id", root),
@@ -50,17 +65,19 @@ impl AccessKey {
 
     /// Derives the key of a passphrase. Slow on purpose: tens of milliseconds and 19 MiB. An empty one means open.
     pub fn from_passphrase(passphrase: &str) -> AccessKey {
-        if passphrase.is_empty() {
-            return AccessKey::open();
-        }
-        let (memory, passes, lanes) = KDF;
-        let params =
-            argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
-        let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
-        let mut root = [0; 32];
-        kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut root)
-            .expect("salt and output have good lengths");
-        AccessKey::from_root(&root)
+        if passphrase.is_empty() { AccessKey::open() } else { AccessKey::from_root(&root_of(passphrase)) }
+    }
+
+    /// What a page shows to be told of sessions, in this minute of Unix time: it proves the passphrase and is of no use for
+    /// anything else.
+    pub fn page_proof(&self, unix_minute: u64) -> [u8; 32] {
+        *blake3::keyed_hash(&self.page, &unix_minute.to_le_bytes()).as_bytes()
+    }
+
+    /// Whether that is shown, give or take a minute.
+    pub fn is_page_proof(&self, unix_minute: u64, proof: &[u8; 32]) -> bool {
+        let near = unix_minute.saturating_sub(1)..=unix_minute.saturating_add(1);
+        near.into_iter().any(|minute| bool::from(self.page_proof(minute).ct_eq(proof)))
     }
 
     /// The pre-shared key of raw UDP's Noise handshake.

@@ -28,6 +28,7 @@ mod redundant;
 pub mod rtt;
 mod sent;
 pub mod ticket;
+pub mod trouble;
 mod window;
 
 pub use channel::{Channel, Delivery};

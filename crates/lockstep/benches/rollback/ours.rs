@@ -1,6 +1,6 @@
 //! Our peer, with a relay that only exists as the messages it would send.
 
-use sametick_lockstep::message::{CHECK_EVERY, Pace, ToPeer, put, put_ticks, to_bytes};
+use sametick_lockstep::message::{CHECK_EVERY, Claim, Pace, ToPeer, put, put_ticks, to_bytes};
 use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
@@ -39,11 +39,20 @@ impl<const WORDS: usize> Ours<WORDS> {
             name: name.clone(),
             commit: name,
             watch: false,
+            listed: false,
             wait_for: 0,
         };
         let mut peer: Box<Peer<Plain<WORDS>>> = Box::new(Peer::new(Time::ZERO, &join, Path::default()));
-        let welcome =
-            ToPeer::Welcome { seat: Some(Seat(0)), closed: Tick::ZERO, age_us: 0, setup: vec![], rate: 60 };
+        let claim = Claim { run: 1, token: [9; 16] };
+        let welcome = ToPeer::Welcome {
+            seat: Some(Seat(0)),
+            closed: Tick::ZERO,
+            first: Tick(1),
+            age_us: 0,
+            setup: vec![],
+            rate: 60,
+            claim,
+        };
         peer.handle(Time::ZERO, Input::Message(Channel::Control, &to_bytes(&welcome))).expect("a welcome");
         let mut ours = Ours {
             peer,

@@ -33,10 +33,20 @@ fn hash() -> impl Strategy<Value = StateHash> {
 fn join() -> impl Strategy<Value = Join> {
     let texts = (text(), text(), text());
     let numbers = (any::<u64>(), any::<u16>(), any::<u8>(), any::<u8>(), any::<bool>());
-    (texts, numbers, bytes(), seat()).prop_map(|((game, commit, name), numbers, setup, seat)| {
+    let back = (any::<bool>(), option::of((claim(), tick())));
+    (texts, numbers, bytes(), seat(), back).prop_map(|((game, commit, name), numbers, setup, seat, back)| {
         let (seed, rate, seats, wait_for, watch) = numbers;
-        Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat }
+        let (listed, resume) = (back.0, back.1.map(|(claim, have)| Resume { claim, have }));
+        Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume }
     })
+}
+
+fn claim() -> impl Strategy<Value = Claim> {
+    (any::<u64>(), any::<[u8; 16]>()).prop_map(|(run, token)| Claim { run, token })
+}
+
+fn seated() -> impl Strategy<Value = Seated> {
+    (any::<u8>().prop_map(Seat), text()).prop_map(|(seat, name)| Seated { seat, name })
 }
 
 fn difference() -> impl Strategy<Value = Difference> {
@@ -61,11 +71,13 @@ fn to_relay() -> impl Strategy<Value = ToRelay> {
 }
 
 fn to_peer() -> impl Strategy<Value = ToPeer> {
-    let welcome = (seat(), tick(), any::<i64>(), bytes(), any::<u16>());
+    let welcome = (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim());
     prop_oneof![
-        welcome.prop_map(|(seat, closed, age_us, setup, rate)| {
-            ToPeer::Welcome { seat, closed, age_us, setup, rate }
+        welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim)| {
+            ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim }
         }),
+        (many(seated(), 0..5), any::<u16>())
+            .prop_map(|(players, watchers)| ToPeer::Roster { players, watchers }),
         text().prop_map(|why| ToPeer::Refused { why }),
         (tick(), any::<u32>(), bytes(), bytes()).prop_map(|(first, ticks, table, bytes)| ToPeer::Ticks {
             first,

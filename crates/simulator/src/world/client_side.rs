@@ -75,6 +75,7 @@ impl<G: Playable> World<G> {
             name: member.0.to_string(),
             commit: String::new(),
             watch,
+            listed: false,
         };
         let peer = Peer::new(local, &join, Default::default());
         client.online = Some(Online {

@@ -1,12 +1,18 @@
-//! The bad network in front of real sockets: what a hub sends and receives passes through [`Netem`] first.
+//! The bad network in front of real carriers: what a driver sends and receives passes through [`Netem`] first.
 
-use sametick_wire::netem::{self, Netem, Profile};
-use sametick_wire::{LaneId, Time};
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use crate::link::LaneId;
+use crate::netem::{self, Netem, Profile};
 
 /// How bytes travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub enum Way {
+    /// As a datagram.
     Datagram,
+    /// On a lane.
     Stream(LaneId),
 }
 
@@ -54,13 +60,14 @@ impl<K: Copy> Direction<K> {
     }
 }
 
-/// Both directions.
-pub(crate) struct Trouble<K: Copy> {
+/// Both directions of any number of links, each with a key.
+pub struct Trouble<K: Copy> {
     incoming: Direction<K>,
     outgoing: Direction<K>,
 }
 
 impl<K: Copy> Trouble<K> {
+    /// A bad network; the same seed does the same to the same bytes.
     pub fn new(profile: Profile, seed: u64) -> Trouble<K> {
         Trouble {
             incoming: Direction::new(profile, seed),
@@ -68,22 +75,35 @@ impl<K: Copy> Trouble<K> {
         }
     }
 
+    /// What is sent from now on suffers this instead.
+    pub fn set_profile(&mut self, profile: Profile) {
+        for direction in [&mut self.incoming, &mut self.outgoing] {
+            direction.datagrams.set_profile(profile);
+            direction.streams.set_profile(profile.without_loss());
+        }
+    }
+
+    /// Something has come from the carrier.
     pub fn incoming(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
         self.incoming.send(now, key, way, bytes);
     }
 
+    /// Something is to go to the carrier.
     pub fn outgoing(&mut self, now: Time, key: K, way: Way, bytes: &[u8]) {
         self.outgoing.send(now, key, way, bytes);
     }
 
+    /// What is to be taken as arrived now.
     pub fn poll_incoming(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
         self.incoming.poll(now, buf)
     }
 
+    /// What is to be sent now.
     pub fn poll_outgoing(&mut self, now: Time, buf: &mut Vec<u8>) -> Option<(K, Way)> {
         self.outgoing.poll(now, buf)
     }
 
+    /// When there is something to poll next.
     pub fn next_at(&self) -> Option<Time> {
         self.incoming.next_at().into_iter().chain(self.outgoing.next_at()).min()
     }

@@ -1,0 +1,96 @@
+//! How a peer comes into a session, and back into it.
+
+use sametick_sim::{Game, Seat, Tick, TickRate, Time, from_canonical};
+use sametick_wire::{Channel, Malformed};
+
+use crate::message::{Resume, ToRelay};
+use crate::outbox::Outbox;
+use crate::pacer::{Pacer, Path};
+use crate::peer::{MAX_PREDICTED, Peer, Status};
+use crate::play::Play;
+use crate::rows::MAX_SEATS;
+
+impl<G: Game> Peer<G> {
+    /// Joins again, over another link to a relay: as who it was and from where it is, if the session still runs there. Until
+    /// the relay answers, the state on screen stands still.
+    pub fn rejoin(&mut self, now: Time, path: Path) {
+        self.now = self.now.max(now);
+        self.outbox = Outbox::default();
+        self.status = Status::Joining;
+        self.pacer = Pacer::new(G::RATE, self.now, path);
+        self.meter.restart(path);
+        self.early.clear();
+        self.asked_at = None;
+        self.earlier_omissions = self.stats.omissions;
+        self.unsent.1 = 0;
+        self.want_path = false;
+        self.join.seat = self.seat();
+        let have = self.confirmed().map(|(tick, _)| tick);
+        self.join.resume = self.claim.zip(have).map(|(claim, have)| Resume { claim, have });
+        self.ask_to_join();
+    }
+
+    pub(super) fn ask_to_join(&mut self) {
+        let join = ToRelay::Join(self.join.clone());
+        self.tell(Channel::Control, &join);
+    }
+
+    /// Takes the seat it was given, and the beginning of the session, or goes on from where it is if only what is missing follows.
+    pub(super) fn on_welcome(
+        &mut self,
+        seat: Option<Seat>,
+        closed: Tick,
+        first: Tick,
+        setup: &[u8],
+    ) -> Result<(), Malformed> {
+        if seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
+            return Err(Malformed::Forbidden);
+        }
+        match &mut self.play {
+            // One that has confirmed nothing cannot know whether the session is still the same.
+            Some(play) if first > Tick(1) && first == play.confirmed().0.next() => play.rejoin(seat, closed),
+            _ if first == Tick(1) => {
+                let setup = from_canonical(setup).map_err(|_| Malformed::Forbidden)?;
+                self.play = Some(Play::new(seat, &setup, closed));
+                self.noted = Tick::ZERO;
+            }
+            _ => return Err(Malformed::Forbidden),
+        }
+        Ok(())
+    }
+
+    /// Begins to play: at once if nothing was closed that has to be caught up with.
+    pub(super) fn begin(&mut self, first: Tick, closed: Tick, age_us: i64) -> Result<(), Malformed> {
+        self.status = Status::CatchingUp;
+        self.asked_at = Some(self.now);
+        if closed == Tick::ZERO {
+            self.launch_first(age_us);
+        } else if closed.0.checked_add(1) == Some(first.0) {
+            self.launch(closed + ticks_in(age_us, G::RATE));
+        }
+        self.use_early()
+    }
+
+    /// Begins own ticks as far ahead of the relay as inputs need to be in time. `present` is the relay's tick when what
+    /// tells us so was sent.
+    pub(super) fn launch(&mut self, present: Tick) {
+        let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
+        let start = present + self.pacer.lead_ticks();
+        play.run_ahead(start);
+        self.pacer.launch(self.now, play.shown().0);
+    }
+
+    /// Begins own ticks in a session that is about to begin, or has just begun.
+    fn launch_first(&mut self, age_us: i64) {
+        let early_us = -age_us - self.pacer.lead_us() as i64;
+        match u64::try_from(early_us) {
+            Ok(early_us) => self.pacer.launch(self.now.plus_micros(early_us), Tick::ZERO),
+            Err(_) => self.launch(Tick(ticks_in(age_us, G::RATE))),
+        }
+    }
+}
+
+/// How many whole ticks an age has; more than may be predicted are of no use to anybody.
+fn ticks_in(age_us: i64, rate: TickRate) -> u32 {
+    (age_us.max(0) as u64 / rate.tick_micros().max(1)).min(u64::from(MAX_PREDICTED)) as u32
+}

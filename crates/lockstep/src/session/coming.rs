@@ -1,0 +1,177 @@
+//! Who comes, comes back and goes: seats, welcomes, and what the others are told.
+
+use alloc::vec::Vec;
+
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{Seat, Tick, Time};
+use sametick_wire::Channel;
+
+use crate::chair::Chair;
+use crate::facts::JoinError;
+use crate::message::{self, Join, Resume, Seated, ToPeer};
+use crate::relay::Output;
+use crate::rows::MAX_SEATS;
+use crate::session::{MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, send};
+
+impl Session {
+    /// A peer wants to take part.
+    pub fn join(&mut self, now: Time, member: Member, join: &Join, out: &mut Out) -> Result<(), JoinError> {
+        if u32::from(join.rate) != self.facts.rate.per_second() {
+            return Err(JoinError::Rate);
+        }
+        let resume = join.resume.filter(|resume| self.claims.are_of_this_run(&resume.claim));
+        let first = self.first_missing(resume.as_ref());
+        if first == Tick(1) && !self.history.is_whole() {
+            return Err(JoinError::TooLong);
+        }
+        let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume));
+        let seat = match own {
+            _ if join.watch => None,
+            Some(own) => Some(own),
+            None => Some(self.free_seat(join.seat, join.resume.is_some())?),
+        };
+        if self.members.len() >= MAX_MEMBERS {
+            return Err(JoinError::Full);
+        }
+        match seat {
+            Some(seat) if own.is_some() => self.hand_over(now, seat, member, out),
+            Some(seat) => {
+                self.chairs[seat.index()] = Some(Chair::new(member));
+                self.agreement.on_joined();
+            }
+            None => {}
+        }
+        // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
+        self.send_ticks(out);
+        let membership = Membership {
+            seat,
+            name: join.name.clone(),
+            commit: join.commit.clone(),
+            resent_at: None,
+            diagnostics: None,
+        };
+        self.members.insert(member, membership);
+        match self.epoch {
+            Some(epoch) => {
+                self.note_joined(member, out);
+                self.welcome(now, epoch, member, first, out);
+            }
+            None => self.begin(now, out),
+        }
+        self.send_roster(out);
+        Ok(())
+    }
+
+    /// The first closed tick that somebody who joins has to be sent.
+    fn first_missing(&self, resume: Option<&Resume>) -> Tick {
+        let next = resume.map_or(Tick(1), |resume| Tick(resume.have.0.saturating_add(1)));
+        let is_kept = next >= self.history.first() && next.0 <= self.history.last().0 + 1;
+        if is_kept { next } else { Tick(1) }
+    }
+
+    /// Where the one who comes back still sits, as far as the game knows.
+    fn claimed_seat(&self, resume: &Resume) -> Option<Seat> {
+        let owns = |chair: &Chair| self.claims.is_good(&resume.claim, chair.member);
+        let place = self.chairs.iter().position(|chair| chair.as_deref().is_some_and(owns))?;
+        u8::try_from(place).ok().map(Seat)
+    }
+
+    /// Somebody has come back before its last link was found to be dead: that one is closed.
+    fn hand_over(&mut self, now: Time, seat: Seat, to: Member, out: &mut Out) {
+        let closed = self.history.last();
+        let Some(chair) = &mut self.chairs[seat.index()] else { return };
+        let before = chair.member;
+        chair.hand_over(to, closed);
+        if self.members.remove(&before).is_some() {
+            self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
+            out.push_bare(Output::Kick(before, "you have come back over another connection"));
+        }
+        self.agreement.on_joined();
+    }
+
+    /// Begins, if enough players are there: a moment from now, so that everybody can be in time for the first tick.
+    fn begin(&mut self, now: Time, out: &mut Out) {
+        let players = self.members.values().filter(|membership| membership.seat.is_some()).count();
+        if players < usize::from(self.wait_for.min(self.facts.seats)) {
+            return;
+        }
+        let epoch = now.plus_micros(START_DELAY_US);
+        self.epoch = Some(epoch);
+        let mut members: Vec<(Option<Seat>, Member)> =
+            self.members.iter().map(|(member, membership)| (membership.seat, *member)).collect();
+        members.sort_unstable();
+        for (_, member) in members {
+            self.note_joined(member, out);
+            self.welcome(now, epoch, member, Tick(1), out);
+        }
+    }
+
+    /// Has it written down that somebody has sat down. Who has come back never stood up.
+    fn note_joined(&self, member: Member, out: &mut Out) {
+        let Some(Membership { seat: Some(seat), name, commit, .. }) = self.members.get(&member) else {
+            return;
+        };
+        if self.chairs[seat.index()].as_ref().is_some_and(|chair| chair.joining) {
+            let (seat, name, commit) = (*seat, name.clone(), commit.clone());
+            let joined = Record::Joined { tick: self.history.last().next(), seat, name, commit };
+            out.push_bare(Output::Record(self.id, joined));
+        }
+    }
+
+    fn welcome(&self, now: Time, epoch: Time, member: Member, first: Tick, out: &mut Out) {
+        let closed = self.history.last();
+        let Some(Membership { seat, .. }) = self.members.get(&member) else { return };
+        let welcome = ToPeer::Welcome {
+            seat: *seat,
+            closed,
+            first,
+            age_us: now.as_micros() as i64 - self.due(epoch, closed).as_micros() as i64,
+            setup: self.facts.setup.clone(),
+            rate: self.facts.rate.per_second() as u16,
+            claim: self.claims.of(member),
+        };
+        send(out, member, Channel::Control, &welcome);
+        self.send_history(member, first, out);
+    }
+
+    /// Tells everybody who takes part.
+    fn send_roster(&self, out: &mut Out) {
+        if self.epoch.is_none() || self.members.is_empty() {
+            return;
+        }
+        let seated = |member: &Membership| member.seat.map(|seat| Seated { seat, name: member.name.clone() });
+        let mut players: Vec<Seated> = self.members.values().filter_map(seated).collect();
+        players.sort_unstable_by_key(|seated| seated.seat);
+        let watchers = (self.members.len() - players.len()) as u16;
+        out.write(|bytes| message::put(bytes, &ToPeer::Roster { players, watchers }));
+        for member in self.members.keys() {
+            out.push_again(Output::Send(*member, Channel::Control));
+        }
+    }
+
+    /// A free seat: the one that is wished for, or, where the wish is no condition, any.
+    fn free_seat(&self, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
+        let all = (0..self.facts.seats.min(MAX_SEATS as u8)).map(Seat);
+        let mut free = all.filter(|seat| self.chairs[seat.index()].is_none());
+        let wished = wish.and_then(|wish| free.clone().find(|seat| *seat == wish));
+        match wish {
+            Some(_) if wished.is_some() || !or_any => wished.ok_or(JoinError::Taken),
+            _ => free.next().ok_or(JoinError::Full),
+        }
+    }
+
+    /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
+    pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
+        let Some(membership) = self.members.remove(&member) else { return };
+        self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
+        if let Some(seat) = membership.seat {
+            match &mut self.chairs[seat.index()] {
+                // Nobody has seen it come.
+                chair if self.epoch.is_none() => *chair = None,
+                Some(chair) => chair.leaving = Some(why),
+                None => {}
+            }
+        }
+        self.send_roster(out);
+    }
+}

@@ -1,0 +1,202 @@
+//! Who comes back: as who it was, with what it has, and nobody else does.
+
+use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
+use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::session::{Member, START_DELAY_US};
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{BuildId, SchemaHash, Seat, Tick, Time};
+use sametick_wire::Channel;
+
+/// What came of something that happened to the relay.
+#[derive(Default)]
+struct Came {
+    messages: Vec<(Member, ToPeer)>,
+    closed: Vec<Member>,
+    records: Vec<Record>,
+}
+
+struct Den {
+    relay: Relay,
+    now: Time,
+}
+
+impl Den {
+    fn new(secret: u8) -> Den {
+        let config = RelayConfig { secret: [secret; 32], ..RelayConfig::default() };
+        Den { relay: Relay::new(config), now: Time::ZERO }
+    }
+
+    fn handle(&mut self, input: Input<'_>) -> Came {
+        self.relay.handle(self.now, input);
+        let (mut came, mut buf) = (Came::default(), vec![]);
+        loop {
+            match self.relay.poll_output(&mut buf) {
+                Output::Send(to, Channel::Control) => {
+                    came.messages.push((to, message::from_bytes(&buf).unwrap()));
+                }
+                Output::Close(member, _) => came.closed.push(member),
+                Output::Record(_, record) => came.records.push(record),
+                Output::WakeAt(_) | Output::Wait => return came,
+                _ => {}
+            }
+        }
+    }
+
+    fn join(&mut self, member: u64, seat: Option<Seat>, resume: Option<Resume>) -> Came {
+        let key = SessionKey { build: BuildId::from_bytes([1; 16]), name: "den".into() };
+        self.handle(Input::Opened(Member(member), key, SchemaHash::from_bytes([3; SchemaHash::LEN])));
+        let join = Join {
+            game: "any".into(),
+            commit: String::new(),
+            setup: vec![],
+            seed: 0,
+            rate: 60,
+            seats: 2,
+            wait_for: 1,
+            name: format!("p{member}"),
+            watch: false,
+            seat,
+            listed: false,
+            resume,
+        };
+        let bytes = message::to_bytes(&ToRelay::Join(join));
+        self.handle(Input::Message(Member(member), Channel::Control, &bytes))
+    }
+
+    fn run_until_tick(&mut self, tick: u64) -> Came {
+        self.now = Time::from_micros(START_DELAY_US + tick * 1_000_000 / 60 + 1);
+        self.handle(Input::Timeout)
+    }
+}
+
+/// Seat, first tick that follows, and claim of whoever was welcomed.
+fn welcomed(came: &Came, member: u64) -> (Option<Seat>, Tick, Claim) {
+    let welcome = came.messages.iter().find_map(|(to, message)| match message {
+        ToPeer::Welcome { seat, first, claim, .. } if *to == Member(member) => Some((*seat, *first, *claim)),
+        _ => None,
+    });
+    welcome.unwrap_or_else(|| panic!("{:?}", came.messages))
+}
+
+/// A session of two at tick 30, and the claim of the first.
+fn two_at_tick_30(den: &mut Den) -> Claim {
+    let (_, _, claim) = welcomed(&den.join(1, None, None), 1);
+    den.join(2, None, None);
+    den.run_until_tick(30);
+    claim
+}
+
+fn having(claim: Claim, tick: u32) -> Option<Resume> {
+    Some(Resume { claim, have: Tick(tick) })
+}
+
+#[test]
+fn who_comes_back_before_its_last_link_is_found_dead_never_left() {
+    let mut den = Den::new(1);
+    let claim = two_at_tick_30(&mut den);
+    let came = den.join(3, Some(Seat(0)), having(claim, 20));
+    let (seat, first, fresh) = welcomed(&came, 3);
+    assert_eq!((seat, first), (Some(Seat(0)), Tick(21)));
+    assert_eq!(came.closed, [Member(1)], "the dead link is closed");
+    assert!(fresh != claim && fresh.run == claim.run, "a claim is good once");
+    let sent_first = came.messages.iter().find_map(|(_, message)| match message {
+        ToPeer::Ticks { first, .. } => Some(*first),
+        _ => None,
+    });
+    assert!(sent_first.is_some_and(|first| first <= Tick(21)));
+    let later = den.run_until_tick(31);
+    assert!(came.records.is_empty() && later.records.is_empty(), "for the game nothing happened");
+    // The old link's end, which is noticed at last, takes nothing away.
+    let came = den.handle(Input::Closed(Member(1), Leaving::TimedOut));
+    assert!(came.records.is_empty() && came.closed.is_empty());
+    assert!(den.run_until_tick(32).records.is_empty());
+}
+
+#[test]
+fn an_old_or_invented_claim_takes_nobodys_seat() {
+    let mut den = Den::new(1);
+    let claim = two_at_tick_30(&mut den);
+    den.join(3, Some(Seat(0)), having(claim, 20));
+    let invented = Claim { token: [0; 16], ..claim };
+    for (member, claim) in [(4, claim), (5, invented)] {
+        let came = den.join(member, Some(Seat(0)), having(claim, 20));
+        let refused = ToPeer::Refused { why: "the session is full".into() };
+        assert_eq!(came.messages, [(Member(member), refused)]);
+        assert!(came.closed.is_empty());
+    }
+}
+
+#[test]
+fn a_seat_that_was_given_up_is_had_again_or_another_one() {
+    let mut den = Den::new(1);
+    let claim = two_at_tick_30(&mut den);
+    den.handle(Input::Closed(Member(1), Leaving::TimedOut));
+    let left = den.run_until_tick(31);
+    assert!(matches!(left.records[..], [Record::Left { seat: Seat(0), .. }]), "{:?}", left.records);
+    let came = den.join(3, Some(Seat(0)), having(claim, 25));
+    assert_eq!(welcomed(&came, 3).0, Some(Seat(0)));
+    assert!(matches!(&came.records[..], [Record::Joined { seat: Seat(0), .. }]), "{:?}", came.records);
+    // Somebody else sits there when it comes back once more: it takes what is free.
+    let (_, _, claim) = welcomed(&came, 3);
+    for member in [2, 3] {
+        den.handle(Input::Closed(Member(member), Leaving::TimedOut));
+    }
+    den.run_until_tick(32);
+    den.join(4, Some(Seat(0)), None);
+    let came = den.join(5, Some(Seat(0)), having(claim, 31));
+    assert_eq!(welcomed(&came, 5).0, Some(Seat(1)));
+}
+
+#[test]
+fn back_within_the_same_tick_is_not_to_have_left() {
+    let mut den = Den::new(1);
+    let claim = two_at_tick_30(&mut den);
+    den.handle(Input::Closed(Member(1), Leaving::Left));
+    let came = den.join(3, Some(Seat(0)), having(claim, 30));
+    assert_eq!(welcomed(&came, 3).0, Some(Seat(0)));
+    assert!(den.run_until_tick(31).records.is_empty());
+}
+
+#[test]
+fn after_a_restart_of_the_relay_everybody_begins_anew() {
+    let claim = two_at_tick_30(&mut Den::new(1));
+    let mut den = Den::new(2);
+    den.join(1, None, None);
+    den.run_until_tick(60);
+    let (seat, first, fresh) = welcomed(&den.join(2, Some(Seat(0)), having(claim, 30)), 2);
+    assert_eq!((seat, first), (Some(Seat(1)), Tick(1)));
+    assert_ne!(fresh.run, claim.run);
+}
+
+#[test]
+fn what_a_peer_cannot_have_is_sent_from_the_beginning() {
+    let mut den = Den::new(1);
+    let claim = two_at_tick_30(&mut den);
+    for (member, have) in [(3, 31), (4, 3_000), (5, u32::MAX)] {
+        let came = den.join(member, Some(Seat(0)), having(claim, have));
+        if member == 3 {
+            assert_eq!(welcomed(&came, member).1, Tick(1), "nobody has tick {have} yet");
+        } else {
+            assert!(matches!(came.messages[..], [(_, ToPeer::Refused { .. })]), "that claim is used up");
+        }
+    }
+}
+
+#[test]
+fn everybody_is_told_who_is_there() {
+    let mut den = Den::new(1);
+    let names = |came: &Came, member: u64| -> Vec<String> {
+        let roster = came.messages.iter().rev().find_map(|(to, message)| match message {
+            ToPeer::Roster { players, watchers: 0 } if *to == Member(member) => Some(players.clone()),
+            _ => None,
+        });
+        roster.unwrap().into_iter().map(|seated| format!("{} {}", seated.seat.0, seated.name)).collect()
+    };
+    den.join(1, None, None);
+    let came = den.join(2, None, None);
+    assert_eq!(names(&came, 1), ["0 p1", "1 p2"]);
+    assert_eq!(names(&came, 2), ["0 p1", "1 p2"]);
+    den.run_until_tick(2);
+    let came = den.handle(Input::Closed(Member(1), Leaving::Left));
+    assert_eq!(names(&came, 2), ["1 p2"]);
+}
