@@ -10,9 +10,10 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::Hub;
 use sametick_transport::keeper::Keeper;
+use sametick_transport::site::Origins;
 use sametick_transport::tls::{CertHash, Certificate, CertificateError, Purpose};
 use sametick_transport::udp::UdpEndpoint;
-use sametick_transport::websocket::{self, Origins};
+use sametick_transport::websocket;
 use sametick_transport::{quic, webtransport};
 
 use crate::secret::{Secret, SecretError};
@@ -272,7 +273,7 @@ impl ListenArgs {
         keeper: &Keeper,
         certificate: &Certificate,
     ) -> io::Result<Box<dyn Endpoint>> {
-        let origins = Origins { allowed: self.origin.clone() };
+        let origins = Origins { allowed: self.origin.clone(), pages_port: None };
         Ok(match scheme {
             Scheme::Udp => Box::new(UdpEndpoint::listen(addr, keeper.clone())?),
             Scheme::Quic => Box::new(quic::listen(addr, keeper.clone(), certificate)?),

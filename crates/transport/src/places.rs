@@ -36,16 +36,19 @@ impl Places {
 
     /// A place for somebody from this address, unless all are taken.
     pub fn take(&self, ip: IpAddr) -> Option<Place> {
+        let mut place = self.take_any()?;
+        place.belongs_to(ip).then_some(place)
+    }
+
+    /// A place for somebody whose address is not known yet.
+    pub fn take_any(&self) -> Option<Place> {
         let mut table = self.table();
-        if table.taken >= self.max_connections
-            || table.opening.get(&ip).is_some_and(|count| *count >= self.max_opening)
-        {
+        if table.taken >= self.max_connections {
             return None;
         }
         table.taken += 1;
-        *table.opening.entry(ip).or_default() += 1;
         drop(table);
-        Some(Place { places: self.clone(), opening: Some(ip) })
+        Some(Place { places: self.clone(), opening: None })
     }
 }
 
@@ -57,6 +60,22 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Notes whose place it is while it says no hello. False if they have too many of those.
+    pub fn belongs_to(&mut self, ip: IpAddr) -> bool {
+        if self.opening == Some(ip) {
+            return true;
+        }
+        self.opened();
+        let mut table = self.places.table();
+        let count = table.opening.entry(ip).or_default();
+        if *count >= self.places.max_opening {
+            return false;
+        }
+        *count += 1;
+        self.opening = Some(ip);
+        true
+    }
+
     /// Notes that the connection has said hello.
     pub fn opened(&mut self) {
         let Some(ip) = self.opening.take() else { return };

@@ -141,6 +141,8 @@ impl Session for quinn::Connection {
     type Writer = quinn::SendStream;
     type Reader = quinn::RecvStream;
 
+    const IS_PUBLIC: bool = false;
+
     fn remote(&self) -> SocketAddr {
         self.remote_address()
     }

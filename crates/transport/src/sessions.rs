@@ -8,7 +8,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
 use sametick_wire::{LaneId, packet::MAX_QUIC_DATAGRAM};
@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
 use crate::endpoint::{Gone, LinkId};
+use crate::pace::Pace;
 use crate::places::Place;
 use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, connection, cost};
 
@@ -31,10 +32,21 @@ pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 /// How much of a lane is read at once.
 const READ_LEN: usize = 8_192;
 
+/// Datagrams that a public server takes a second and at once; more are dropped. A link sends some 60 to 120.
+const DATAGRAMS_PER_SECOND: u32 = 1_200;
+const DATAGRAM_BURST: u32 = 2_400;
+
+/// Bytes of one lane that a public server takes a second and at once; more wait in the sender's window.
+const BYTES_PER_SECOND: u32 = 1 << 20;
+const BYTE_BURST: u32 = 1 << 20;
+
 /// A connection with datagrams and streams.
 pub(crate) trait Session: Clone + Send + Sync + 'static {
     type Writer: AsyncWrite + Send + Unpin + 'static;
     type Reader: AsyncRead + Send + Unpin + 'static;
+
+    /// Whether anybody can open one, without proof. What they send is then taken at a pace.
+    const IS_PUBLIC: bool;
 
     fn remote(&self) -> SocketAddr;
     fn open(&self) -> impl Future<Output = io::Result<(Self::Writer, Self::Reader)>> + Send;
@@ -99,7 +111,7 @@ async fn answered<S: Session>(
         Err(_) => return Gone::Limit("the answer was not taken"),
     }
     if open {
-        return run(session, link, lanes, inbox, reporter).await;
+        return run(session, link, lanes, inbox, reporter, S::IS_PUBLIC).await;
     }
     // Gives the answer time to arrive: the client ends its lane when it has read it.
     let _ = writer.shutdown().await;
@@ -125,7 +137,7 @@ pub(crate) async fn call<S: Session>(
     let why = match called.await {
         Ok(Ok((session, lanes, answer))) => {
             let why = match reporter.report(Event::Answer { link, bytes: answer }).await {
-                true => run(&session, link, lanes, inbox, &reporter).await,
+                true => run(&session, link, lanes, inbox, &reporter, false).await,
                 false => Gone::Closed,
             };
             session.shut();
@@ -158,14 +170,17 @@ async fn run<S: Session>(
     lanes: Lanes<S>,
     mut inbox: Inbox,
     reporter: &Reporter,
+    is_paced: bool,
 ) -> Gone {
+    let pace = is_paced.then(|| Pace::new(DATAGRAMS_PER_SECOND, DATAGRAM_BURST));
     let mut readers = Vec::with_capacity(LANES);
     let mut writers = Vec::with_capacity(LANES);
     for (lane, (writer, reader)) in (0u8..).zip(lanes) {
-        readers.push(Running::spawn(read_lane(link, LaneId(lane), reader, reporter.clone())));
+        let bytes = is_paced.then(|| Pace::new(BYTES_PER_SECOND, BYTE_BURST));
+        readers.push(Running::spawn(read_lane(link, LaneId(lane), reader, reporter.clone(), bytes)));
         writers.push(LaneWriter::start(writer, inbox.meter()));
     }
-    let Err(why) = pass_on(session, link, &writers, &mut inbox, reporter).await else {
+    let Err(why) = pass_on(session, link, &writers, &mut inbox, reporter, pace).await else {
         let _ = tokio::time::timeout(LAST_WORDS, part(writers, &mut readers)).await;
         return Gone::Closed;
     };
@@ -183,6 +198,7 @@ async fn pass_on<S: Session>(
     writers: &[LaneWriter],
     inbox: &mut Inbox,
     reporter: &Reporter,
+    mut pace: Option<Pace>,
 ) -> Result<(), Gone> {
     loop {
         tokio::select! {
@@ -190,6 +206,9 @@ async fn pass_on<S: Session>(
                 let bytes = datagram.map_err(|error| failed(&error))?;
                 if bytes.len() > MAX_QUIC_DATAGRAM {
                     return Err(Gone::Limit("a datagram is too long"));
+                }
+                if pace.as_mut().is_some_and(|pace| !pace.try_take(Instant::now())) {
+                    continue;
                 }
                 if !reporter.report(Event::Datagram { link, bytes }).await {
                     return Err(Gone::Closed);
@@ -221,11 +240,20 @@ async fn part(writers: Vec<LaneWriter>, readers: &mut [Running]) {
 }
 
 /// Hands over a lane's bytes as they come. The end of the lane is left to the connection to report.
-async fn read_lane(link: LinkId, lane: LaneId, mut reader: impl AsyncRead + Unpin, reporter: Reporter) {
+async fn read_lane(
+    link: LinkId,
+    lane: LaneId,
+    mut reader: impl AsyncRead + Unpin,
+    reporter: Reporter,
+    mut pace: Option<Pace>,
+) {
     let mut buffer = vec![0; READ_LEN];
     while let Ok(len @ 1..) = reader.read(&mut buffer).await {
         if !reporter.report(Event::Stream { link, lane, bytes: buffer[..len].to_vec() }).await {
             return;
+        }
+        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now(), len)) {
+            tokio::time::sleep(wait).await;
         }
     }
 }

@@ -7,29 +7,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt, stream::SplitSink, stream::SplitStream};
 use rustls::pki_types::ServerName;
 use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
 use sametick_wire::{Carrier, LaneId};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
-use tokio_tungstenite::tungstenite::http::StatusCode;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio::net::TcpStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
-use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config, client_async_with_config};
+use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::endpoint::{CALL, Gone, LinkId};
-use crate::places::{Place, Places};
+use crate::http;
+use crate::pace::{Pace, Paced};
+use crate::places::Place;
 use crate::sessions::{ANSWER_DEADLINE, HELLO_DEADLINE};
+use crate::site::Site;
 use crate::tasks::{
     Command, Event, Inbox, LAST_WORDS, MAX_UNWRITTEN, Reporter, Running, TaskEndpoint, connection, cost,
     reports,
 };
-use crate::tls::{Certificate, CertificateError, Trust, client_config};
-
-/// TLS and the request's headers must be here by then.
-const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
+use crate::tls::{Certificate, Trust, client_config};
 
 /// Without a message for this long a connection is dead. The link's own time-out of 10 s comes first.
 const IDLE: Duration = Duration::from_secs(30);
@@ -39,27 +38,15 @@ pub const MAX_MESSAGE: usize = 16 << 10;
 
 /// Messages that a server takes a second, control frames included, and how many may come at once after a pause: a stall that ends is forgiven. More are not
 /// lost: they wait in the sender's own connection.
-const MESSAGES_PER_SECOND: f64 = 120.0;
-const MESSAGE_BURST: f64 = 600.0;
+const MESSAGES_PER_SECOND: u32 = 120;
+const MESSAGE_BURST: u32 = 600;
+
+/// Bytes that a server takes a second and at once: messages can be cut into any number of empty frames.
+const BYTES_PER_SECOND: u32 = 1 << 20;
+const BYTE_BURST: u32 = 1 << 20;
 
 /// Reading in large pieces costs more than it saves for small messages.
 const READ_BUFFER: usize = 4 << 10;
-
-/// Which pages may open a connection. Programs other than browsers send no origin and are not asked.
-#[derive(Clone, Debug, Default)]
-pub struct Origins {
-    /// Besides pages that came from the host they connect to: `https://example.org`.
-    pub allowed: Vec<String>,
-}
-
-impl Origins {
-    /// Whether a page of this origin may connect to this host.
-    pub fn admit(&self, origin: Option<&str>, host: Option<&str>) -> bool {
-        let Some(origin) = origin else { return true };
-        let same_host = origin.split_once("://").map(|(_, rest)| rest) == host;
-        host.is_some() && same_host || self.allowed.iter().any(|allowed| allowed == origin)
-    }
-}
 
 fn config() -> WebSocketConfig {
     WebSocketConfig::default()
@@ -70,94 +57,35 @@ fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE))
 }
 
-/// Listens on a port of its own; with a certificate, for `wss://`.
+/// Listens on a port of its own; with a certificate, for `wss://`. Requests that are none for a link are answered as the
+/// site says.
 pub async fn listen(
     addr: SocketAddr,
     certificate: Option<&Certificate>,
-    origins: Origins,
+    site: impl Into<Site>,
 ) -> io::Result<TaskEndpoint<Running>> {
-    let listener = TcpListener::bind(addr).await?;
-    let local_addr = listener.local_addr()?;
-    let tls = certificate.map(tls_acceptor).transpose().map_err(io::Error::other)?;
-    let (reporter, events) = reports();
-    let acceptor = Acceptor { tls, origins: Arc::new(origins), reporter: reporter.clone() };
-    let task = Running::spawn(acceptor.run(listener));
-    Ok(TaskEndpoint::new(Carrier::Stream, local_addr, (reporter, events), None, task))
+    http::listen(addr, certificate, site.into()).await
 }
 
-fn tls_acceptor(certificate: &Certificate) -> Result<tokio_rustls::TlsAcceptor, CertificateError> {
-    Ok(tokio_rustls::TlsAcceptor::from(Arc::new(certificate.server_config(&[b"http/1.1"])?)))
-}
-
-#[derive(Clone)]
-struct Acceptor {
-    tls: Option<tokio_rustls::TlsAcceptor>,
-    origins: Arc<Origins>,
-    reporter: Reporter,
-}
-
-impl Acceptor {
-    async fn run(self, listener: TcpListener) {
-        let places = Places::new();
-        loop {
-            match listener.accept().await {
-                Ok((stream, from)) => match places.take(from.ip()) {
-                    Some(place) => drop(tokio::spawn(self.clone().serve(stream, from, place))),
-                    None => self.reporter.ignore(),
-                },
-                // Out of file descriptors, most likely: wait until some are back.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
+/// Runs a connection whose upgrade has been answered, of which these bytes have been read: hello, answer, link. `None` if it
+/// said no hello.
+pub(crate) async fn serve_link<S: Io>(
+    stream: S,
+    early: Bytes,
+    from: SocketAddr,
+    mut place: Place,
+    reporter: &Reporter,
+) -> Option<()> {
+    let stream = Paced::new(stream, Pace::new(BYTES_PER_SECOND, BYTE_BURST));
+    let socket =
+        WebSocketStream::from_partially_read(stream, early.into(), Role::Server, Some(config())).await;
+    let (writer, mut reader) = socket.split();
+    let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
+    if hello.len() > MAX_HELLO {
+        return None;
     }
-
-    async fn serve(self, stream: TcpStream, from: SocketAddr, place: Place) {
-        // Inputs are small and must not wait for each other.
-        let _ = stream.set_nodelay(true);
-        let deadline = tokio::time::Instant::now() + HEADERS_DEADLINE;
-        let opened = match self.tls.clone() {
-            None => self.open_and_run(stream, deadline, from, place).await,
-            Some(tls) => match tokio::time::timeout_at(deadline, tls.accept(stream)).await {
-                Ok(Ok(stream)) => self.open_and_run(stream, deadline, from, place).await,
-                _ => None,
-            },
-        };
-        if opened.is_none() {
-            self.reporter.ignore();
-        }
-    }
-
-    async fn open_and_run<S: Io>(
-        &self,
-        stream: S,
-        deadline: tokio::time::Instant,
-        from: SocketAddr,
-        mut place: Place,
-    ) -> Option<()> {
-        let origins = self.origins.clone();
-        #[expect(clippy::result_large_err, reason = "the library's own callback type")]
-        let check = move |request: &Request, response: Response| check_origin(&origins, request, response);
-        let opening = accept_hdr_async_with_config(stream, check, Some(config()));
-        let socket = tokio::time::timeout_at(deadline, opening).await.ok()?.ok()?;
-        let (writer, mut reader) = socket.split();
-        let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
-        if hello.len() > MAX_HELLO {
-            return None;
-        }
-        place.opened();
-        accept(writer, reader, from, hello, &self.reporter).await
-    }
-}
-
-#[expect(clippy::result_large_err, reason = "the library's own callback type")]
-fn check_origin(origins: &Origins, request: &Request, response: Response) -> Result<Response, ErrorResponse> {
-    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-    if origins.admit(header("origin"), header("host")) {
-        return Ok(response);
-    }
-    let mut refusal = ErrorResponse::new(None);
-    *refusal.status_mut() = StatusCode::FORBIDDEN;
-    Err(refusal)
+    place.opened();
+    accept(writer, reader, from, hello, reporter).await
 }
 
 /// Runs a connection that has said hello: answer, link.
@@ -175,7 +103,17 @@ async fn accept<S: Io>(
         Some(Command::Answer { bytes, open }) => {
             inbox.written(bytes.len());
             match tokio::time::timeout(LAST_WORDS, writer.send(Message::binary(bytes))).await {
-                Ok(Ok(())) if open => run(link, writer, reader, inbox, reporter, Some(Pace::new())).await,
+                Ok(Ok(())) if open => {
+                    run(
+                        link,
+                        writer,
+                        reader,
+                        inbox,
+                        reporter,
+                        Some(Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST)),
+                    )
+                    .await
+                }
                 Ok(Ok(())) => finish(writer).await,
                 Ok(Err(error)) => failed(&error),
                 Err(_) => Gone::Limit("the answer was not taken"),
@@ -260,7 +198,7 @@ async fn call<S: Io>(stream: S, url: &str, hello: Vec<u8>, inbox: Inbox, reporte
 }
 
 /// What a connection runs over: TCP, or TLS on top of it.
-trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 
@@ -317,7 +255,7 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter, mu
             Ok(Err(error)) => break failed(&error),
             Err(_) => break Gone::Limit("nothing came for too long"),
         }
-        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now())) {
+        if let Some(wait) = pace.as_mut().and_then(|pace| pace.take(Instant::now(), 1)) {
             tokio::time::sleep(wait).await;
         }
     };
@@ -349,26 +287,6 @@ async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
 async fn finish<S: Io>(mut writer: Writer<S>) -> Gone {
     let _ = tokio::time::timeout(LAST_WORDS, writer.close()).await;
     Gone::Closed
-}
-
-/// Messages that may be taken; refills with time.
-struct Pace {
-    tokens: f64,
-    filled_at: Instant,
-}
-
-impl Pace {
-    fn new() -> Pace {
-        Pace { tokens: MESSAGE_BURST, filled_at: Instant::now() }
-    }
-
-    /// Takes one. Returns how long to wait before the next.
-    fn take(&mut self, now: Instant) -> Option<Duration> {
-        let earned = now.duration_since(self.filled_at).as_secs_f64() * MESSAGES_PER_SECOND;
-        self.tokens = (self.tokens + earned).min(MESSAGE_BURST) - 1.0;
-        self.filled_at = now;
-        (self.tokens < 0.0).then(|| Duration::from_secs_f64(-self.tokens / MESSAGES_PER_SECOND))
-    }
 }
 
 fn failed(error: &WsError) -> Gone {

@@ -17,9 +17,9 @@ use crate::endpoint::CALL;
 use crate::places::Places;
 use crate::quic::transport_config;
 use crate::sessions::{LANES, Session, call, serve};
+use crate::site::Origins;
 use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
 use crate::tls::{Certificate, Trust, client_config};
-use crate::websocket::Origins;
 
 /// The request must be here by then.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
@@ -136,6 +136,8 @@ fn connection_error(error: ConnectionError) -> io::Error {
 impl Session for Arc<Connection> {
     type Writer = SendStream;
     type Reader = RecvStream;
+
+    const IS_PUBLIC: bool = true;
 
     fn remote(&self) -> SocketAddr {
         self.remote_address()

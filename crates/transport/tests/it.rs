@@ -3,6 +3,8 @@
 
 #[path = "it/echo.rs"]
 mod echo;
+#[path = "it/http.rs"]
+mod http;
 #[path = "it/limits.rs"]
 mod limits;
 #[path = "it/order.rs"]

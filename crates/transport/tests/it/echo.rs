@@ -10,9 +10,10 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
 use sametick_transport::keeper::Keeper;
+use sametick_transport::site::Origins;
 use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
-use sametick_transport::websocket::{self, Origins};
+use sametick_transport::websocket;
 use sametick_transport::{quic, webtransport};
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
@@ -106,7 +107,8 @@ impl Server {
                 let certificate =
                     Certificate::self_signed(&["localhost".into(), "127.0.0.1".into()], Purpose::Browsers)
                         .unwrap();
-                let origins = Origins { allowed: vec!["https://friend.example".into()] };
+                let origins =
+                    Origins { allowed: vec!["https://friend.example".into()], ..Origins::default() };
                 let endpoints: Vec<(Scheme, Box<dyn Endpoint>)> = vec![
                     (Scheme::Udp, Box::new(UdpEndpoint::listen(at[0], keeper.clone()).unwrap())),
                     (Scheme::Quic, Box::new(quic::listen(at[1], keeper.clone(), &certificate).unwrap())),

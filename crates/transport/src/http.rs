@@ -1,0 +1,245 @@
+//! The TCP listener: TLS, HTTP/1.1, and the way from there to a WebSocket link.
+//!
+//! A request that asks for an upgrade becomes a link; every other is answered by the listener's
+//! [`Pages`](crate::site::Pages). A connection that never becomes a link has a short life, whatever it does meanwhile.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::{Request, Response, StatusCode, header};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use sametick_wire::Carrier;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant as Moment;
+use tokio_tungstenite::tungstenite::handshake::server::create_response;
+
+use crate::pace::Pace;
+use crate::places::{Place, Places};
+use crate::site::{Site, text};
+use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
+use crate::tls::{Certificate, CertificateError};
+use crate::websocket::{Io, serve_link};
+
+/// TLS and a request's headers must be here by then; for a later request of the same connection, from when it may begin.
+const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
+
+/// The longest headers taken.
+const MAX_HEADERS_LEN: usize = 16 << 10;
+
+/// From then on a connection that is no link finishes its request and takes no more.
+const LAST_REQUEST_AFTER: Duration = Duration::from_secs(30);
+
+/// A connection that is no link by then is cut: enough for the whole page over a bad phone line.
+const MAX_LIFE: Duration = Duration::from_secs(60);
+
+/// Requests that are answered a second on one connection, and how many at once: a page with everything it needs, and then
+/// some. More are answered later.
+const REQUESTS_PER_SECOND: u32 = 20;
+const REQUEST_BURST: u32 = 60;
+
+/// Listens on a port of its own; with a certificate, for `wss://` and `https://`.
+pub(crate) async fn listen(
+    addr: SocketAddr,
+    certificate: Option<&Certificate>,
+    site: Site,
+) -> io::Result<TaskEndpoint<Running>> {
+    let listener = TcpListener::bind(addr).await?;
+    let local_addr = listener.local_addr()?;
+    let tls = certificate.map(tls_acceptor).transpose().map_err(io::Error::other)?;
+    let (reporter, events) = reports();
+    let acceptor = Acceptor { tls, site: Arc::new(site), reporter: reporter.clone() };
+    let task = Running::spawn(acceptor.run(listener));
+    Ok(TaskEndpoint::new(Carrier::Stream, local_addr, (reporter, events), None, task))
+}
+
+fn tls_acceptor(certificate: &Certificate) -> Result<tokio_rustls::TlsAcceptor, CertificateError> {
+    Ok(tokio_rustls::TlsAcceptor::from(Arc::new(certificate.server_config(&[b"http/1.1"])?)))
+}
+
+#[derive(Clone)]
+struct Acceptor {
+    tls: Option<tokio_rustls::TlsAcceptor>,
+    site: Arc<Site>,
+    reporter: Reporter,
+}
+
+impl Acceptor {
+    async fn run(self, listener: TcpListener) {
+        let places = Places::new();
+        loop {
+            match listener.accept().await {
+                Ok((stream, from)) => {
+                    // Behind a proxy all come from one address; whose place it is, the request says.
+                    let place =
+                        if self.site.behind_proxy { places.take_any() } else { places.take(from.ip()) };
+                    match place {
+                        Some(place) => drop(tokio::spawn(self.clone().serve(stream, from, place))),
+                        None => self.reporter.ignore(),
+                    }
+                }
+                // Out of file descriptors, most likely: wait until some are back.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, from: SocketAddr, place: Place) {
+        // Inputs are small and must not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let deadline = Moment::now() + HEADERS_DEADLINE;
+        let served = match self.tls.clone() {
+            None => self.open_and_run(stream, deadline, from, place).await,
+            Some(tls) => match tokio::time::timeout_at(deadline, tls.accept(stream)).await {
+                Ok(Ok(stream)) => self.open_and_run(stream, deadline, from, place).await,
+                _ => None,
+            },
+        };
+        if served.is_none() {
+            self.reporter.ignore();
+        }
+    }
+
+    /// Answers requests until one becomes a link, then runs that. `None` if nobody was served.
+    async fn open_and_run<S: Io>(
+        &self,
+        stream: S,
+        deadline: Moment,
+        from: SocketAddr,
+        place: Place,
+    ) -> Option<()> {
+        let visit = Arc::new(Mutex::new(Visit::new(self.site.clone(), place)));
+        let (mut stream, early) = visit_over_http(stream, deadline, visit.clone()).await?;
+        let visit = Arc::into_inner(visit)?.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match visit.link {
+            Some(forwarded) => {
+                let from = forwarded.map_or(from, |ip| SocketAddr::new(ip, 0));
+                serve_link(stream, early, from, visit.place, &self.reporter).await
+            }
+            None => {
+                // Says goodbye as TLS wants it; whoever does not hear it is not waited for.
+                let _ = tokio::time::timeout(LAST_WORDS, stream.shutdown()).await;
+                (visit.answered > 0).then_some(())
+            }
+        }
+    }
+}
+
+/// Speaks HTTP until the connection ends or is to become a link; then the stream comes back, with what has been read of it.
+async fn visit_over_http<S: Io>(stream: S, deadline: Moment, visit: Arc<Mutex<Visit>>) -> Option<(S, Bytes)> {
+    let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let (head, _body) = request.into_parts();
+        let request = Request::from_parts(head, ());
+        let (response, wait) = visit.lock().unwrap_or_else(PoisonError::into_inner).answer(&request);
+        let answering: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(async move {
+            if let Some(wait) = wait {
+                tokio::time::sleep(wait).await;
+            }
+            Ok::<_, std::convert::Infallible>(response.map(Full::new))
+        });
+        answering
+    });
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(deadline.saturating_duration_since(Moment::now()))
+        .max_buf_size(MAX_HEADERS_LEN)
+        .serve_connection(TokioIo::new(stream), answer);
+    let ended = {
+        let mut run = poll_fn(|cx| connection.poll_without_shutdown(cx));
+        tokio::time::timeout(LAST_REQUEST_AFTER, &mut run).await
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(_) => {
+            Pin::new(&mut connection).graceful_shutdown();
+            let run = poll_fn(|cx| connection.poll_without_shutdown(cx));
+            tokio::time::timeout(MAX_LIFE - LAST_REQUEST_AFTER, run).await.ok()?
+        }
+    };
+    ended.ok()?;
+    let parts = connection.into_parts();
+    Some((parts.io.into_inner(), parts.read_buf))
+}
+
+/// One connection, while it speaks HTTP.
+struct Visit {
+    site: Arc<Site>,
+    place: Place,
+    pace: Pace,
+    answered: u64,
+    /// Set when the connection is to become a link: the address that a proxy has named, if any.
+    link: Option<Option<IpAddr>>,
+}
+
+impl Visit {
+    fn new(site: Arc<Site>, place: Place) -> Visit {
+        let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
+        Visit { site, place, pace, answered: 0, link: None }
+    }
+
+    /// The answer, and how long to wait with it.
+    fn answer(&mut self, request: &Request<()>) -> (Response<Bytes>, Option<Duration>) {
+        let site = self.site.clone();
+        let caller = site.caller(request.headers());
+        if caller.ip.is_some_and(|ip| !self.place.belongs_to(ip)) {
+            return (refusal(StatusCode::TOO_MANY_REQUESTS, "too many connections of this address\n"), None);
+        }
+        let protocol = text(request.headers(), header::UPGRADE.as_str());
+        if protocol.is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket")) {
+            let origin = text(request.headers(), header::ORIGIN.as_str());
+            let response = upgrade(request, site.origins.admit(origin, caller.host));
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                self.link = Some(caller.ip);
+            }
+            return (response, None);
+        }
+        let response = match &site.pages {
+            Some(pages) => {
+                self.answered += 1;
+                pages.answer(request)
+            }
+            None => upgrade_required("this port is for WebSocket links: there is nothing to look at\n"),
+        };
+        (response, self.pace.take(Instant::now(), 1))
+    }
+}
+
+/// The answer to a request for a WebSocket.
+fn upgrade(request: &Request<()>, is_admitted: bool) -> Response<Bytes> {
+    if !is_admitted {
+        return refusal(StatusCode::FORBIDDEN, "pages of this origin may not connect here\n");
+    }
+    if text(request.headers(), "sec-websocket-version") != Some("13") {
+        return upgrade_required("only version 13 of WebSocket is spoken here\n");
+    }
+    match create_response(request) {
+        Ok(response) => response.map(|()| Bytes::new()),
+        Err(_) => refusal(StatusCode::BAD_REQUEST, "this is no request for a WebSocket\n"),
+    }
+}
+
+/// An answer after which the connection ends.
+fn refusal(status: StatusCode, why: &'static str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from_static(why.as_bytes()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CONNECTION, header::HeaderValue::from_static("close"));
+    response
+}
+
+fn upgrade_required(why: &'static str) -> Response<Bytes> {
+    let mut response = refusal(StatusCode::UPGRADE_REQUIRED, why);
+    let headers = response.headers_mut();
+    headers.insert(header::UPGRADE, header::HeaderValue::from_static("websocket"));
+    headers.insert("sec-websocket-version", header::HeaderValue::from_static("13"));
+    response
+}
