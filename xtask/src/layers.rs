@@ -45,7 +45,7 @@ const LAYERS: &[Layer] = &[
     layer("lockstep", Kind::Pure, &["sim", "wire"], &[]),
     layer("room", Kind::Pure, &["sim", "wire"], &[]),
     layer("session", Kind::Pure, &["wire"], &[]),
-    layer("client", Kind::Pure, &["wire", "lockstep", "room", "session"], &[]),
+    layer("client", Kind::Pure, &["sim", "wire", "lockstep", "room", "session"], &[]),
     layer(GAMES, Kind::Pure, &["sim"], &["build-id"]),
     layer("store", Kind::Edge, &["sim"], &[]),
     layer("transport", Kind::Edge, &["wire"], &[]),

@@ -1,0 +1,401 @@
+//! The client: one machine from dialling to leaving.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sametick_lockstep::peer::{self, JoinAs, Peer};
+use sametick_sim::{Game, Tick, Time, schema_hash_of};
+use sametick_wire::access::AccessKey;
+use sametick_wire::hello::{Answer, Hello, HelloError, Identity, Intent, Refusal, Stamp};
+use sametick_wire::netem::Profile;
+use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::{Carrier, LaneId, Link, LinkStats, link};
+
+use crate::route::{Attempt, Routes};
+use crate::status::{Status, Totals};
+
+/// A relay sends something many times a second: after this long without anything the connection is dead, whatever its
+/// carrier says, and another is dialled. Twice the longest stall that a good network has now and then.
+const SILENCE_US: u64 = 4_000_000;
+
+/// After this long without anything a player is told.
+const STALL_US: u64 = 1_000_000;
+
+/// Whoever is called so much later than it wanted to be was asleep: what came meanwhile is heard before anything is called
+/// silence.
+const ASLEEP_US: u64 = 500_000;
+
+/// The relay of a session that runs answers at once; who waits longer waits for players.
+const WAITING_US: u64 = 1_500_000;
+
+/// How long a farewell may take.
+const FAREWELL_US: u64 = 1_000_000;
+
+/// The code with which a relay closes somebody it does not want to see again.
+const THROWN_OUT: u8 = 1;
+
+mod drain;
+
+/// What a client is to do.
+#[derive(Clone)]
+pub struct Plan<G: Game> {
+    /// The session to join.
+    pub session: String,
+    /// How to take part in it.
+    pub join: JoinAs<G>,
+    /// What proves the passphrase.
+    pub key: AccessKey,
+    /// What each way to the server can carry, the best first.
+    pub routes: Vec<Carrier>,
+    /// The Unix time in seconds at the time of [`Client::new`].
+    pub unix_s: u64,
+    /// From the operating system's randomness, for nonces and pauses.
+    pub random: [u8; 32],
+}
+
+/// What happens to a client.
+#[derive(Debug)]
+pub enum Input<'a, I> {
+    /// Something about a carrier that was dialled.
+    Carrier(Attempt, Carried<'a>),
+    /// The player's input for the tick that was asked for.
+    Local(I),
+    /// The time of `WakeAt` has come.
+    Timeout,
+}
+
+/// What a carrier brings.
+#[derive(Clone, Copy, Debug)]
+pub enum Carried<'a> {
+    /// The server's answer to the hello.
+    Answer(&'a [u8]),
+    /// A datagram.
+    Datagram(&'a [u8]),
+    /// The next bytes of a lane.
+    Stream(LaneId, &'a [u8]),
+    /// Its end, and why.
+    Gone(&'a str),
+}
+
+/// What a client wants. Bytes are in the buffer that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Open this route and send these bytes as the hello.
+    Dial(Attempt, usize),
+    /// Send this datagram.
+    Datagram(Attempt),
+    /// Send these bytes on this lane.
+    Stream(Attempt, LaneId),
+    /// Close the carrier, after what has been sent on it.
+    HangUp(Attempt),
+    /// Hand in the player's input for this tick, with [`Input::Local`].
+    WantInput(Tick),
+    /// Nothing more before this time, unless something arrives.
+    WakeAt(Time),
+    /// Nothing more, ever: see [`Client::status`].
+    Done,
+}
+
+enum Stage {
+    /// Since when it waits for an answer.
+    Dialling(Time),
+    Open {
+        link: Box<Link>,
+        opened_at: Time,
+        heard_at: Time,
+        /// Until when the farewell may take, once it leaves.
+        leave_by: Option<Time>,
+    },
+    /// Dials at this time, and why it has to.
+    Pausing(Time, String),
+    Refused(String),
+    Left,
+}
+
+/// The whole client.
+pub struct Client<G: Game> {
+    now: Time,
+    began: Time,
+    plan: Plan<G>,
+    hello: Hello,
+    routes: Routes,
+    attempt: Attempt,
+    stage: Stage,
+    peer: Option<Peer<G>>,
+    /// Carriers to open or close.
+    calls: VecDeque<Output>,
+    /// The bad network of its own, if any.
+    netem: Option<Profile>,
+    trouble: Option<Trouble<()>>,
+    totals: Totals,
+    /// The confirmed tick, to notice when a session begins anew.
+    reached: Tick,
+    /// When it wants to be called at the latest.
+    wake_at: Time,
+}
+
+impl<G: Game> Client<G> {
+    /// A client that dials at once. Fails if a name is too long.
+    ///
+    /// # Panics
+    /// If there is no route, or the setup is too long for a session.
+    pub fn new(now: Time, plan: Plan<G>) -> Result<Client<G>, HelloError> {
+        assert!(!plan.routes.is_empty(), "a client needs a way to its server");
+        let identity = Identity { build: G::BUILD, schema: schema_hash_of::<G>() };
+        let intent = Intent::Join { session: plan.session.clone() };
+        let hello = Hello { identity, intent, name: plan.join.name.clone(), ticket: None };
+        hello.to_bytes(&plan.key, Stamp { unix_s: plan.unix_s, nonce: [0; 16] })?;
+        let [a, b, c, d, e, f, g, h, ..] = plan.random;
+        let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        let mut client = Client {
+            now,
+            began: now,
+            routes: Routes::new(plan.routes.len(), seed),
+            plan,
+            hello,
+            attempt: Attempt(0),
+            stage: Stage::Left,
+            peer: None,
+            calls: VecDeque::new(),
+            netem: None,
+            trouble: None,
+            totals: Totals::default(),
+            reached: Tick::ZERO,
+            wake_at: now,
+        };
+        client.dial();
+        Ok(client)
+    }
+
+    /// What the client is doing.
+    pub fn status(&self) -> Status {
+        match &self.stage {
+            Stage::Dialling(_) => Status::Connecting,
+            Stage::Open { heard_at, .. } if self.now.micros_since(*heard_at) >= STALL_US => {
+                Status::Stalled { since: *heard_at }
+            }
+            Stage::Open { opened_at, heard_at, .. } => match self.peer.as_ref().map(Peer::status) {
+                Some(peer::Status::CatchingUp) => Status::CatchingUp,
+                Some(peer::Status::Playing) if self.plan.join.watch => Status::Watching,
+                Some(peer::Status::Playing) => Status::Playing,
+                Some(peer::Status::WaitingForRelay) => Status::Stalled { since: *heard_at },
+                _ if self.now.micros_since(*opened_at) >= WAITING_US => Status::Waiting,
+                _ => Status::Joining,
+            },
+            Stage::Pausing(retry_at, why) => Status::Lost { retry_at: *retry_at, why: why.clone() },
+            Stage::Refused(why) => Status::Refused(why.clone()),
+            Stage::Left => Status::Left,
+        }
+    }
+
+    /// The player's side of the session, once the server has let it in. It stays while the connection is away.
+    pub fn peer(&self) -> Option<&Peer<G>> {
+        self.peer.as_ref()
+    }
+
+    /// The carrier that was dialled last.
+    pub fn attempt(&self) -> Attempt {
+        self.attempt
+    }
+
+    /// The route that was dialled last.
+    pub fn route(&self) -> usize {
+        self.routes.current()
+    }
+
+    /// The figures of the link that is open now.
+    pub fn link_stats(&self) -> Option<LinkStats> {
+        match &self.stage {
+            Stage::Open { link, .. } => Some(link.stats()),
+            _ => None,
+        }
+    }
+
+    /// The figures of all links.
+    pub fn totals(&self) -> Totals {
+        self.totals.with(self.link_stats().unwrap_or_default())
+    }
+
+    /// Puts a bad network in front of its own link, both ways, or takes it away. Hellos and answers do not pass it.
+    pub fn set_netem(&mut self, profile: Option<Profile>) {
+        self.netem = profile;
+        match (&mut self.trouble, profile) {
+            // What is under way arrives all the same.
+            (Some(trouble), profile) => trouble.set_profile(profile.unwrap_or_default()),
+            (None, Some(_)) => self.trouble = self.fresh_trouble(),
+            (None, None) => {}
+        }
+    }
+
+    /// Cuts the connection without a word, and dials again after so long.
+    pub fn drop_link(&mut self, now: Time, for_us: u64) {
+        self.wake(now);
+        if !matches!(self.stage, Stage::Refused(_) | Stage::Left) {
+            self.hang_up();
+            self.stage = Stage::Pausing(self.now.plus_micros(for_us), "cut on purpose".into());
+        }
+    }
+
+    /// Leaves for good, and says so.
+    pub fn leave(&mut self, now: Time) {
+        self.wake(now);
+        match &mut self.stage {
+            Stage::Open { link, leave_by, .. } => {
+                link.close(now, 0, "the player leaves");
+                *leave_by = Some(now.plus_micros(FAREWELL_US));
+            }
+            Stage::Refused(_) => {}
+            _ => self.end(Stage::Left),
+        }
+    }
+
+    /// Takes what happened.
+    pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) {
+        self.wake(now);
+        match input {
+            Input::Carrier(attempt, carried) if attempt == self.attempt => self.on_carried(carried),
+            Input::Carrier(..) => {}
+            Input::Local(input) => self.tell_peer(peer::Input::Local(input)),
+            Input::Timeout => {
+                if let Stage::Open { link, .. } = &mut self.stage {
+                    // Time is never malformed.
+                    let _ = link.handle(self.now, link::Input::Timeout);
+                    self.tell_peer(peer::Input::Timeout);
+                }
+            }
+        }
+    }
+
+    /// What this side says of itself is never malformed.
+    fn tell_peer(&mut self, input: peer::Input<'_, G::Input>) {
+        if let Some(peer) = &mut self.peer {
+            let _ = peer.handle(self.now, input);
+        }
+    }
+
+    /// Time passes; not while asleep.
+    fn wake(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        let late_us = self.now.micros_since(self.wake_at);
+        if let Stage::Open { heard_at, .. } = &mut self.stage
+            && late_us >= ASLEEP_US
+        {
+            *heard_at = heard_at.plus_micros(late_us);
+            self.wake_at = self.now;
+        }
+    }
+
+    fn on_carried(&mut self, carried: Carried<'_>) {
+        let now = self.now;
+        match (carried, &mut self.trouble) {
+            (Carried::Answer(bytes), _) if matches!(self.stage, Stage::Dialling(_)) => self.on_answer(bytes),
+            (Carried::Gone(why), _) => self.on_gone(why),
+            (Carried::Datagram(bytes), Some(trouble)) => trouble.incoming(now, (), Way::Datagram, bytes),
+            (Carried::Stream(lane, bytes), Some(trouble)) => {
+                trouble.incoming(now, (), Way::Stream(lane), bytes);
+            }
+            (Carried::Datagram(bytes), None) => self.hear(link::Input::Datagram(bytes)),
+            (Carried::Stream(lane, bytes), None) => self.hear(link::Input::Stream(lane, bytes)),
+            (Carried::Answer(_), _) => {}
+        }
+    }
+
+    fn hear(&mut self, input: link::Input<'_>) {
+        if let Stage::Open { link, heard_at, .. } = &mut self.stage {
+            *heard_at = self.now;
+            // An error also comes out as `Closed`.
+            let _ = link.handle(self.now, input);
+        }
+    }
+
+    fn on_answer(&mut self, bytes: &[u8]) {
+        match Answer::from_bytes(bytes) {
+            Ok(Answer::Welcome) => self.open(),
+            // Such as that it stops: another one may take its place.
+            Ok(Answer::Refused(Refusal::Other(why))) => {
+                let retry_at = self.routes.on_lost(self.now);
+                self.pause(retry_at, why);
+            }
+            Ok(Answer::Refused(refusal)) => self.end(Stage::Refused(refusal.to_string())),
+            Err(_) => self.on_unanswered("the server does not speak this protocol"),
+        }
+    }
+
+    fn open(&mut self) {
+        self.routes.on_open();
+        let carrier = self.plan.routes[self.routes.current()];
+        let (now, link) = (self.now, Box::new(Link::new(self.now, carrier)));
+        let path = link.stats().into();
+        self.trouble = self.fresh_trouble();
+        self.stage = Stage::Open { link, opened_at: now, heard_at: now, leave_by: None };
+        match &mut self.peer {
+            Some(peer) => peer.rejoin(now, path),
+            None => self.peer = Some(Peer::new(now, &self.plan.join, path)),
+        }
+    }
+
+    fn fresh_trouble(&self) -> Option<Trouble<()>> {
+        self.netem.map(|profile| Trouble::new(profile, u64::from(self.attempt.0)))
+    }
+
+    fn on_gone(&mut self, why: &str) {
+        match &self.stage {
+            Stage::Dialling(_) => self.on_unanswered(why),
+            Stage::Open { leave_by: Some(_), .. } => self.end(Stage::Left),
+            Stage::Open { .. } => self.lose(why.into()),
+            _ => {}
+        }
+    }
+
+    /// No answer came on a route.
+    fn on_unanswered(&mut self, why: &str) {
+        let retry_at = self.routes.on_unanswered(self.now);
+        self.pause(retry_at, why.into());
+    }
+
+    /// An open link is gone.
+    fn lose(&mut self, why: String) {
+        let retry_at = self.routes.on_lost(self.now);
+        self.pause(retry_at, why);
+    }
+
+    fn pause(&mut self, retry_at: Time, why: String) {
+        self.hang_up();
+        self.stage = Stage::Pausing(retry_at, why);
+        if retry_at <= self.now {
+            self.dial();
+        }
+    }
+
+    fn end(&mut self, stage: Stage) {
+        self.hang_up();
+        self.stage = stage;
+    }
+
+    fn hang_up(&mut self) {
+        self.totals = self.totals();
+        self.totals.losses += u32::from(matches!(self.stage, Stage::Open { leave_by: None, .. }));
+        if matches!(self.stage, Stage::Dialling(_) | Stage::Open { .. }) {
+            self.calls.push_back(Output::HangUp(self.attempt));
+        }
+        self.trouble = None;
+    }
+
+    fn dial(&mut self) {
+        self.attempt.0 += 1;
+        self.stage = Stage::Dialling(self.now);
+        self.calls.push_back(Output::Dial(self.attempt, self.routes.current()));
+    }
+
+    /// A hello that was never sent before.
+    fn put_hello(&self, attempt: Attempt, buf: &mut Vec<u8>) {
+        let unix_s = self.plan.unix_s + self.now.micros_since(self.began) / 1_000_000;
+        let mut nonce = [0; 16];
+        let hash = blake3::keyed_hash(&self.plan.random, &attempt.0.to_le_bytes());
+        nonce.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+        let hello = self.hello.to_bytes(&self.plan.key, Stamp { unix_s, nonce });
+        *buf = hello.expect("lengths were checked at the beginning");
+    }
+}

@@ -1,0 +1,188 @@
+//! Moves everything along between carrier, bad network, link and peer until there is nothing to do.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use sametick_lockstep::peer;
+use sametick_sim::{Game, Tick, Time};
+use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::{Closed, link};
+
+use super::{Client, Output, SILENCE_US, STALL_US, Stage, THROWN_OUT};
+
+impl<G: Game> Client<G> {
+    /// What the client wants next.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        loop {
+            if let Some(call) = self.calls.pop_front() {
+                if let Output::Dial(attempt, _) = call {
+                    self.put_hello(attempt, buf);
+                }
+                return call;
+            }
+            match &self.stage {
+                Stage::Dialling(since) => {
+                    let end = since.plus_micros(self.routes.patience_us());
+                    if end > self.now {
+                        return Output::WakeAt(end);
+                    }
+                    self.on_unanswered("no answer");
+                }
+                Stage::Pausing(retry_at, _) if *retry_at > self.now => return Output::WakeAt(*retry_at),
+                Stage::Pausing(..) => self.dial(),
+                Stage::Open { .. } => {
+                    if let Some(output) = self.poll_open(buf) {
+                        return output;
+                    }
+                }
+                Stage::Refused(_) | Stage::Left => return Output::Done,
+            }
+        }
+    }
+
+    /// Moves everything between carrier, link and peer along; none if that changed what the client does.
+    fn poll_open(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
+        loop {
+            self.poll_trouble(buf);
+            if let Some((_, way)) = self.trouble.as_mut().and_then(|it| it.poll_outgoing(self.now, buf)) {
+                return Some(self.carry(way));
+            }
+            let Stage::Open { link, .. } = &mut self.stage else { return None };
+            let link_at = match link.poll_output(buf) {
+                link::Output::Datagram => match self.send(Way::Datagram, buf) {
+                    Some(output) => return Some(output),
+                    None => continue,
+                },
+                link::Output::Stream(lane) => match self.send(Way::Stream(lane), buf) {
+                    Some(output) => return Some(output),
+                    None => continue,
+                },
+                link::Output::Message(channel) => {
+                    self.on_message(peer::Input::Message(channel, buf));
+                    continue;
+                }
+                link::Output::Closed(why) => {
+                    self.on_closed(&why);
+                    return None;
+                }
+                link::Output::WakeAt(at) => at,
+                link::Output::Done => return None,
+            };
+            match self.poll_peer(buf) {
+                Polled::Again => {}
+                Polled::Out(output) => return Some(output),
+                Polled::WakeAt(peer_at) => return self.sleep(link_at, peer_at),
+            }
+        }
+    }
+
+    fn poll_trouble(&mut self, buf: &mut Vec<u8>) {
+        while let Some((_, way)) = self.trouble.as_mut().and_then(|it| it.poll_incoming(self.now, buf)) {
+            self.hear(match way {
+                Way::Datagram => link::Input::Datagram(buf),
+                Way::Stream(lane) => link::Input::Stream(lane, buf),
+            });
+        }
+    }
+
+    fn send(&mut self, way: Way, bytes: &[u8]) -> Option<Output> {
+        match &mut self.trouble {
+            Some(trouble) => {
+                trouble.outgoing(self.now, (), way, bytes);
+                None
+            }
+            None => Some(self.carry(way)),
+        }
+    }
+
+    fn carry(&self, way: Way) -> Output {
+        match way {
+            Way::Datagram => Output::Datagram(self.attempt),
+            Way::Stream(lane) => Output::Stream(self.attempt, lane),
+        }
+    }
+
+    fn on_message(&mut self, message: peer::Input<'_, G::Input>) {
+        let Some(peer) = &mut self.peer else { return };
+        let handled = peer.handle(self.now, message);
+        let confirmed = peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+        self.totals.restarts += u32::from(confirmed < self.reached);
+        self.reached = confirmed;
+        match peer.status() {
+            peer::Status::Refused(why) => {
+                let why = why.clone();
+                self.end(Stage::Refused(why));
+            }
+            peer::Status::Playing | peer::Status::CatchingUp => self.routes.on_joined(),
+            _ => {}
+        }
+        if handled.is_err() {
+            self.end(Stage::Refused("the relay does not speak the lockstep protocol of this build".into()));
+        }
+    }
+
+    fn on_closed(&mut self, why: &Closed) {
+        match why {
+            Closed::Here => self.end(Stage::Left),
+            Closed::There(reason) if reason.code == THROWN_OUT => {
+                self.end(Stage::Refused(reason.text.clone()));
+            }
+            Closed::There(reason) => self.lose(reason.text.clone()),
+            Closed::TimedOut => self.lose("nothing was heard for too long".into()),
+            Closed::Violation(error) => self.lose(format!("the server broke the protocol: {error}")),
+        }
+    }
+
+    fn poll_peer(&mut self, buf: &mut Vec<u8>) -> Polled {
+        let (Some(peer), Stage::Open { link, leave_by: None, .. }) = (&mut self.peer, &mut self.stage) else {
+            return Polled::WakeAt(None);
+        };
+        match peer.poll_output(buf) {
+            peer::Output::Send(channel) => {
+                // Too much waits only where nothing is heard any more, and that is noticed by itself.
+                let _ = link.send(self.now, channel, buf);
+                Polled::Again
+            }
+            peer::Output::WantInput(tick) => Polled::Out(Output::WantInput(tick)),
+            peer::Output::WantPath => {
+                // What this side says of itself is never malformed.
+                let _ = peer.handle(self.now, peer::Input::Path(link.stats().into()));
+                Polled::Again
+            }
+            peer::Output::WakeAt(at) => Polled::WakeAt(Some(at)),
+            peer::Output::Wait => Polled::WakeAt(None),
+        }
+    }
+
+    /// Until when there is nothing to do; none if it is time to give the connection up.
+    fn sleep(&mut self, link_at: Time, peer_at: Option<Time>) -> Option<Output> {
+        let Stage::Open { heard_at, leave_by, .. } = &self.stage else { return None };
+        let silence_at = heard_at.plus_micros(SILENCE_US);
+        let stall_at = heard_at.plus_micros(STALL_US);
+        let leave_by = *leave_by;
+        match leave_by {
+            Some(by) if by <= self.now => {
+                self.end(Stage::Left);
+                return None;
+            }
+            None if silence_at <= self.now => {
+                self.lose("the connection went silent".into());
+                return None;
+            }
+            _ => {}
+        }
+        let trouble_at = self.trouble.as_ref().and_then(Trouble::next_at);
+        let own = [Some(silence_at), Some(stall_at).filter(|at| *at > self.now), leave_by];
+        let all = own.into_iter().flatten().chain([link_at]).chain(peer_at).chain(trouble_at);
+        self.wake_at = all.min()?;
+        Some(Output::WakeAt(self.wake_at))
+    }
+}
+
+/// What came of asking the peer.
+enum Polled {
+    /// Ask the link again.
+    Again,
+    Out(Output),
+    WakeAt(Option<Time>),
+}

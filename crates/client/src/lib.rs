@@ -1,0 +1,21 @@
+//! The whole client as one machine: dials, says hello, joins, plays, comes back after a drop, leaves.
+//!
+//! ```text
+//!                     ┌───────────── Client ─────────────┐
+//!  Answer, Datagram ─▶│ routes, backoff ─ Link ─ Peer<G> │─▶ Dial, Datagram, Stream, HangUp   to a carrier
+//!  Stream, Gone       │           trouble                │─▶ WantInput                        to whoever plays
+//!                     └──────────────────────────────────┘─▶ WakeAt, Done
+//! ```
+//! A driver opens carriers and moves their bytes: a socket, a browser's WebTransport or WebSocket, or a test in virtual time.
+//! Everything that decides anything is here.
+#![no_std]
+
+extern crate alloc;
+
+mod client;
+mod route;
+mod status;
+
+pub use client::{Carried, Client, Input, Output, Plan};
+pub use route::Attempt;
+pub use status::{Status, Totals};

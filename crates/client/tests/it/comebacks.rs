@@ -1,0 +1,187 @@
+//! A client gets in, stays in, and comes back: on good and bad networks, whatever happens to its connection.
+
+use sametick_client::Status;
+use sametick_lockstep::peer::Peer;
+use sametick_sim::record::Record;
+use sametick_sim::{Seat, Tick};
+
+use crate::world::World;
+
+const NETWORKS: [&str; 3] =
+    ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
+
+/// Two who play, on a network.
+fn two(network: &str, seed: u64) -> World {
+    let mut world = World::new(network, seed);
+    world.add();
+    world.add();
+    world.run_until(5_000, "both play", |world| world.plays(0) && world.plays(1));
+    world.run_millis(2_000);
+    world
+}
+
+fn losses(world: &World, number: usize) -> u32 {
+    world.players[number].client.totals().losses
+}
+
+fn seat(world: &World, number: usize) -> Option<Seat> {
+    world.players[number].client.peer().and_then(Peer::seat)
+}
+
+/// How often somebody is said to have left the session.
+fn departures(world: &World) -> usize {
+    world.records.iter().filter(|record| matches!(record, Record::Left { .. })).count()
+}
+
+#[test]
+fn two_play_and_agree_on_every_network() {
+    for (seed, network) in (0..).zip(NETWORKS) {
+        let mut world = two(network, seed);
+        world.run_millis(10_000);
+        world.assert_agreement();
+        assert_eq!((losses(&world, 0), losses(&world, 1)), (0, 0), "{network}");
+        assert_eq!(world.players[0].dials, [0], "the first route works");
+        assert!(world.session().history().last() > Tick(600));
+    }
+}
+
+#[test]
+fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
+    for (seed, network) in (0..20).map(|seed| (seed, NETWORKS[seed as usize % 3])) {
+        let mut world = two(network, seed);
+        let mine = seat(&world, 0);
+        world.swallow(0);
+        world.run_until(4_500, "silence is noticed", |world| losses(world, 0) == 1);
+        world.run_until(3_000, "plays again", |world| world.plays(0));
+        assert_eq!(seat(&world, 0), mine);
+        // The relay had not given the old link up: for the game nobody was away.
+        assert_eq!(departures(&world), 0, "{network}");
+        world.run_millis(12_000);
+        assert_eq!(departures(&world), 0, "{network}");
+        assert_eq!(losses(&world, 0), 1, "{network}");
+        world.assert_agreement();
+    }
+}
+
+#[test]
+fn a_connection_cut_on_purpose_comes_back_after_its_time() {
+    for seed in 0..10 {
+        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        let (mine, now) = (seat(&world, 1), world.now);
+        world.players[1].client.drop_link(now, 3_000_000);
+        world.drain_player(1);
+        assert!(matches!(world.players[1].client.status(), Status::Lost { .. }));
+        world.run_until(6_000, "plays again", |world| world.plays(1));
+        assert!(world.now.micros_since(now) >= 3_000_000);
+        assert_eq!(seat(&world, 1), mine);
+        world.run_millis(2_000);
+        world.assert_agreement();
+    }
+}
+
+#[test]
+fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
+    for (seed, ms) in [(0, 800), (1, 3_000), (2, 9_000), (3, 30_000), (4, 300_000)] {
+        let mut world = two("rtt=40ms,jitter=5ms", seed);
+        let omissions = |world: &World| world.players[1].client.peer().unwrap().stats().omissions;
+        let (before, mine) = (omissions(&world), seat(&world, 0));
+        world.freeze(0, ms);
+        world.run_millis(ms);
+        assert!(world.plays(1), "the other plays on");
+        world.run_until(3_000, "it plays again", |world| world.plays(0));
+        world.run_millis(3_000);
+        assert_eq!(omissions(&world), before, "frozen for {ms} ms: the other lost nothing");
+        assert!(losses(&world, 0) <= 1, "frozen for {ms} ms");
+        world.assert_agreement();
+        assert_eq!(seat(&world, 0), mine, "frozen for {ms} ms");
+    }
+}
+
+#[test]
+fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first() {
+    let mut world = World::new("rtt=10ms", 1);
+    world.add();
+    world.players[0].blocked = [true, false];
+    world.run_until(3_500, "plays over the second route", |world| world.plays(0));
+    assert_eq!(world.players[0].dials, [0, 1]);
+    world.swallow(0);
+    world.run_until(6_000, "lost", |world| losses(world, 0) == 1);
+    world.run_until(1_500, "plays again", |world| world.plays(0));
+    assert_eq!(world.players[0].dials, [0, 1, 1]);
+    // Then the second is blocked: it goes back to the first.
+    world.players[0].blocked = [false, true];
+    world.swallow(0);
+    world.run_until(6_000, "lost again", |world| losses(world, 0) == 2);
+    world.run_until(4_000, "plays once more", |world| world.plays(0));
+    assert_eq!(world.players[0].dials, [0, 1, 1, 1, 0]);
+}
+
+#[test]
+fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
+    for seed in 0..10 {
+        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        world.down = true;
+        world.restart();
+        world.run_millis(15_000);
+        assert!(matches!(world.players[0].client.status(), Status::Lost { .. } | Status::Connecting));
+        world.down = false;
+        world.run_until(3_500, "both play again", |world| world.plays(0) && world.plays(1));
+        assert!(world.players.iter().all(|player| player.client.totals().restarts == 1), "begun anew");
+        world.run_millis(3_000);
+        world.assert_agreement();
+        assert_ne!(seat(&world, 0), seat(&world, 1));
+    }
+}
+
+#[test]
+fn who_leaves_is_seen_to_leave_at_once() {
+    let mut world = two("rtt=40ms", 7);
+    let now = world.now;
+    world.players[0].client.leave(now);
+    world.run_until(1_000, "left", |world| world.players[0].client.status() == Status::Left);
+    world.run_until(200, "the seat is free", |world| departures(world) == 1);
+    world.run_millis(2_000);
+    assert_eq!(world.players[0].dials, [0], "it does not come back");
+    assert!(world.plays(1));
+}
+
+#[test]
+fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
+    let mut world = two("rtt=40ms", 8);
+    let third = world.add();
+    world.run_until(2_000, "refused", |world| {
+        world.players[third].client.status() == Status::Refused("the session is full".into())
+    });
+    let mut plan = world.plan(3);
+    plan.join.watch = true;
+    let watcher = world.add_with(plan);
+    world.run_until(2_000, "watches", |world| world.players[watcher].client.status() == Status::Watching);
+    world.run_millis(2_000);
+    assert_eq!(world.players[watcher].client.peer().unwrap().roster().len(), 2);
+    // Also after its connection was lost.
+    world.swallow(watcher);
+    world.run_until(5_000, "lost", |world| losses(world, watcher) == 1);
+    world.run_until(2_000, "watches again", |world| {
+        world.players[watcher].client.status() == Status::Watching
+    });
+    world.assert_agreement();
+}
+
+#[test]
+fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
+    let mut world = two("rtt=10ms", 9);
+    let depth = |world: &World| {
+        let peer = world.players[0].client.peer().unwrap();
+        peer.shown().unwrap().0.ticks_since(peer.confirmed().unwrap().0)
+    };
+    let before = depth(&world);
+    let profile = "rtt=200ms,jitter=20ms,loss=5%".parse().unwrap();
+    world.players[0].client.set_netem(Some(profile));
+    world.run_millis(8_000);
+    assert!(world.plays(0) && depth(&world) >= before + 8, "{} then {}", before, depth(&world));
+    world.players[0].client.set_netem(None);
+    world.run_millis(40_000);
+    assert!(depth(&world) < before + 8, "{} then {}", before, depth(&world));
+    assert_eq!(losses(&world, 0), 0);
+    world.assert_agreement();
+}

@@ -1,0 +1,416 @@
+//! A relay behind a door, clients that dial it, and carriers between them that can be cut, blocked and frozen.
+
+use std::collections::BTreeMap;
+
+use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Status};
+use sametick_lockstep::peer::JoinAs;
+use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::session::{Member, Session};
+use sametick_pong::{Pong, Setup, autopilot};
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{Game, StateHash, Tick, Time};
+use sametick_wire::access::AccessKey;
+use sametick_wire::hello::{Answer, Door, Intent, Knock};
+use sametick_wire::netem::Profile;
+use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::{Carrier, LaneId, Link, link};
+
+/// The first route carries datagrams, the second one stream, as in a browser.
+pub const ROUTES: [Carrier; 2] = [Carrier::DatagramsAndStreams, Carrier::Stream];
+
+/// The time of a message to or from the server, on the best of networks.
+const WAY_US: u64 = 5_000;
+
+/// What is under way to the client besides a link's bytes.
+enum News {
+    Answer(Vec<u8>),
+    Gone,
+}
+
+/// The server's end of a carrier.
+struct There {
+    link: Link,
+    member: Member,
+    closed: bool,
+}
+
+/// One carrier, both directions.
+struct Wire {
+    owner: usize,
+    attempt: Attempt,
+    there: Option<There>,
+    net: Trouble<()>,
+    /// Arrives at this time.
+    hello: Option<(Time, Vec<u8>, Carrier)>,
+    news: Vec<(Time, News)>,
+    /// Swallows everything, both ways, and tells nobody.
+    swallows: bool,
+    /// The client has let go of it.
+    hung_up: bool,
+}
+
+pub struct Player {
+    pub client: Client<Pong>,
+    wake_at: Option<Time>,
+    /// Does not run before this time.
+    frozen_until: Time,
+    /// What its routes do.
+    pub blocked: [bool; 2],
+    /// Every status it had, without repeats.
+    pub story: Vec<Status>,
+    /// The hash of every confirmed tick it saw last, for comparing.
+    pub hashes: BTreeMap<Tick, StateHash>,
+    pub dials: Vec<usize>,
+}
+
+pub struct World {
+    pub now: Time,
+    relay: Relay,
+    door: Door,
+    wires: Vec<Wire>,
+    pub players: Vec<Player>,
+    pub records: Vec<Record>,
+    next_member: u64,
+    relay_wake_at: Time,
+    profile: Profile,
+    seed: u64,
+    /// The server does not exist.
+    pub down: bool,
+}
+
+fn relay(run: u8) -> Relay {
+    Relay::new(RelayConfig { secret: [run; 32], ..RelayConfig::default() })
+}
+
+impl World {
+    pub fn new(network: &str, seed: u64) -> World {
+        World {
+            now: Time::from_millis(1_000),
+            relay: relay(1),
+            door: Door::new(AccessKey::open(), None),
+            wires: vec![],
+            players: vec![],
+            records: vec![],
+            next_member: 0,
+            relay_wake_at: Time::ZERO,
+            profile: network.parse().unwrap(),
+            seed,
+            down: false,
+        }
+    }
+
+    pub fn plan(&self, number: usize) -> Plan<Pong> {
+        let setup = Setup { seed: self.seed, ..Setup::default() };
+        let join = JoinAs {
+            setup,
+            seed: self.seed,
+            seats: 2,
+            wait_for: 1,
+            name: format!("p{number}"),
+            commit: "c0ffee".into(),
+            watch: false,
+            listed: false,
+        };
+        let mut random = [number as u8; 32];
+        random[..8].copy_from_slice(&self.seed.to_le_bytes());
+        let routes = ROUTES.to_vec();
+        let (session, key) = ("den".into(), AccessKey::open());
+        Plan { session, join, key, routes, unix_s: 1_800_000_000, random }
+    }
+
+    /// Another client; returns its number.
+    pub fn add(&mut self) -> usize {
+        let plan = self.plan(self.players.len());
+        self.add_with(plan)
+    }
+
+    pub fn add_with(&mut self, plan: Plan<Pong>) -> usize {
+        self.players.push(Player {
+            client: Client::new(self.now, plan).unwrap(),
+            wake_at: Some(self.now),
+            frozen_until: Time::ZERO,
+            blocked: [false; 2],
+            story: vec![],
+            hashes: BTreeMap::new(),
+            dials: vec![],
+        });
+        self.players.len() - 1
+    }
+
+    pub fn session(&self) -> &Session {
+        let key = SessionKey { build: Pong::BUILD, name: "den".into() };
+        self.relay.find(&key).and_then(|id| self.relay.session(id)).expect("the session runs")
+    }
+
+    /// The carrier of a client swallows everything from now on.
+    pub fn swallow(&mut self, number: usize) {
+        self.wires.iter_mut().filter(|wire| wire.owner == number).for_each(|wire| wire.swallows = true);
+    }
+
+    /// A client does not run for so long; what comes for it waits, as in a browser.
+    pub fn freeze(&mut self, number: usize, ms: u64) {
+        self.players[number].frozen_until = self.now.plus_micros(ms * 1_000);
+    }
+
+    /// The server dies and another begins, which knows nothing.
+    pub fn restart(&mut self) {
+        self.relay = relay(2);
+        self.relay_wake_at = self.now;
+        for wire in &mut self.wires {
+            wire.there = None;
+            wire.news.push((self.now, News::Gone));
+        }
+    }
+
+    pub fn run_millis(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now = self.now.plus_micros(1_000);
+            self.run_wires();
+            if self.relay_wake_at <= self.now {
+                self.relay.handle(self.now, relay::Input::Timeout);
+            }
+            self.drain_relay();
+            (0..self.players.len()).for_each(|number| self.run_player(number));
+        }
+    }
+
+    /// Runs until this holds, for so long at most; returns how long that took.
+    #[track_caller]
+    pub fn run_until(&mut self, ms: u64, what: &str, holds: impl Fn(&World) -> bool) -> u64 {
+        for passed in 0..ms {
+            if holds(self) {
+                return passed;
+            }
+            self.run_millis(1);
+        }
+        let stories: Vec<_> = self.players.iter().map(|player| &player.story).collect();
+        panic!("not within {ms} ms: {what}; {stories:#?}");
+    }
+
+    pub fn plays(&self, number: usize) -> bool {
+        self.players[number].client.status() == Status::Playing
+    }
+
+    fn run_wires(&mut self) {
+        let World { now, relay, door, wires, next_member, down, players, .. } = self;
+        let mut buf = vec![];
+        for wire in wires.iter_mut() {
+            let blocked = wire.hello.as_ref().is_some_and(|(_, _, carrier)| {
+                let route = ROUTES.iter().position(|route| route == carrier);
+                route.is_some_and(|route| players[wire.owner].blocked[route])
+            });
+            if let Some((_, bytes, carrier)) = wire.hello.take_if(|hello| hello.0 <= *now) {
+                if *down {
+                    wire.news.push((now.plus_micros(WAY_US), News::Gone));
+                } else if !blocked && !wire.swallows {
+                    let Knock::Proven(proven) = door.knock(1_800_000_000, &bytes) else {
+                        panic!("a fresh and honest hello")
+                    };
+                    let Intent::Join { session } = &proven.hello.intent else { panic!("they join") };
+                    let key = SessionKey { build: proven.hello.identity.build, name: session.clone() };
+                    let member = Member(*next_member);
+                    *next_member += 1;
+                    relay.handle(*now, relay::Input::Opened(member, key, proven.hello.identity.schema));
+                    wire.there = Some(There { link: Link::new(*now, carrier), member, closed: false });
+                    let answer = Answer::Welcome.to_bytes();
+                    wire.news.push((now.plus_micros(WAY_US), News::Answer(answer)));
+                }
+            }
+            let Some(there) = &mut wire.there else { continue };
+            while let Some((_, way)) = wire.net.poll_outgoing(*now, &mut buf) {
+                let _ = there.link.handle(*now, way_to_input(way, &buf));
+            }
+            let _ = there.link.handle(*now, link::Input::Timeout);
+            if wire.hung_up && !wire.swallows && !there.closed {
+                there.closed = true;
+                relay.handle(*now, relay::Input::Closed(there.member, Leaving::Left));
+            }
+            drain_link(there, relay, &mut wire.net, *now, wire.swallows);
+        }
+    }
+
+    fn drain_relay(&mut self) {
+        let mut buf = vec![];
+        loop {
+            match self.relay.poll_output(&mut buf) {
+                relay::Output::Send(member, channel) => {
+                    if let Some(there) = at(&mut self.wires, member) {
+                        there.link.send(self.now, channel, &buf).unwrap();
+                    }
+                }
+                relay::Output::Close(member, why) => {
+                    if let Some(there) = at(&mut self.wires, member) {
+                        there.link.close(self.now, 1, why);
+                    }
+                }
+                relay::Output::Record(_, record) => self.records.push(record),
+                relay::Output::WakeAt(at) => {
+                    self.relay_wake_at = at;
+                    break;
+                }
+                relay::Output::Wait => break,
+                _ => {}
+            }
+        }
+        for wire in &mut self.wires {
+            if let Some(there) = &mut wire.there {
+                drain_link(there, &mut self.relay, &mut wire.net, self.now, wire.swallows);
+            }
+        }
+    }
+
+    fn run_player(&mut self, number: usize) {
+        let World { now, wires, players, .. } = self;
+        let player = &mut players[number];
+        if player.frozen_until > *now {
+            return;
+        }
+        let mut buf = vec![];
+        for wire in wires.iter_mut().filter(|wire| wire.owner == number) {
+            let (due, waiting): (Vec<_>, Vec<_>) =
+                wire.news.drain(..).partition(|(at, _)| at <= now && !wire.swallows);
+            wire.news = waiting;
+            for (_, news) in due {
+                let carried = match &news {
+                    News::Answer(bytes) => Carried::Answer(bytes),
+                    News::Gone => Carried::Gone("the carrier ended"),
+                };
+                player.client.handle(*now, Input::Carrier(wire.attempt, carried));
+            }
+            while let Some((_, way)) = wire.net.poll_incoming(*now, &mut buf) {
+                let carried = match way {
+                    Way::Datagram => Carried::Datagram(&buf),
+                    Way::Stream(lane) => Carried::Stream(lane, &buf),
+                };
+                player.client.handle(*now, Input::Carrier(wire.attempt, carried));
+            }
+        }
+        if player.wake_at.is_some_and(|at| at <= *now) {
+            player.client.handle(*now, Input::Timeout);
+        }
+        self.drain_player(number);
+    }
+
+    pub fn drain_player(&mut self, number: usize) {
+        let mut buf = vec![];
+        let (now, profile) = (self.now, self.profile);
+        loop {
+            let player = &mut self.players[number];
+            let output = player.client.poll_output(&mut buf);
+            match output {
+                Output::Dial(attempt, route) => {
+                    player.dials.push(route);
+                    let seed = self.seed ^ (u64::from(attempt.0) << 8) ^ number as u64;
+                    let hello = Some((now.plus_micros(WAY_US), buf.clone(), ROUTES[route]));
+                    let net = Trouble::new(profile, seed);
+                    let (there, news) = (None, vec![]);
+                    let (swallows, hung_up) = (false, false);
+                    self.wires.push(Wire {
+                        owner: number,
+                        attempt,
+                        there,
+                        net,
+                        hello,
+                        news,
+                        swallows,
+                        hung_up,
+                    });
+                }
+                Output::Datagram(attempt) => self.carry(number, attempt, Way::Datagram, &buf),
+                Output::Stream(attempt, lane) => self.carry(number, attempt, Way::Stream(lane), &buf),
+                Output::HangUp(attempt) => {
+                    let ours = |wire: &&mut Wire| wire.owner == number && wire.attempt == attempt;
+                    self.wires.iter_mut().filter(ours).for_each(|wire| wire.hung_up = true);
+                }
+                Output::WantInput(_) => {
+                    let peer = player.client.peer().expect("it is asked for an input");
+                    let played = peer.shown().zip(peer.seat());
+                    let input = played.map(|((_, pong), seat)| autopilot(pong, seat)).unwrap_or_default();
+                    player.client.handle(now, Input::Local(input));
+                }
+                Output::WakeAt(at) => {
+                    player.wake_at = Some(at);
+                    break;
+                }
+                Output::Done => {
+                    player.wake_at = None;
+                    break;
+                }
+            }
+        }
+        self.players[number].look();
+    }
+
+    fn carry(&mut self, number: usize, attempt: Attempt, way: Way, bytes: &[u8]) {
+        let wire = self.wires.iter_mut().find(|wire| wire.owner == number && wire.attempt == attempt);
+        let wire = wire.expect("a carrier that was dialled");
+        assert!(!wire.hung_up, "nothing is sent after hanging up");
+        if !wire.swallows {
+            wire.net.outgoing(self.now, (), way, bytes);
+        }
+    }
+
+    /// All clients that know a tick have the same state after it.
+    #[track_caller]
+    pub fn assert_agreement(&self) {
+        let mut seen: BTreeMap<Tick, StateHash> = BTreeMap::new();
+        let mut compared = 0;
+        for (tick, hash) in self.players.iter().flat_map(|player| &player.hashes) {
+            compared += usize::from(seen.contains_key(tick));
+            assert_eq!(seen.entry(*tick).or_insert(*hash), hash, "after tick {tick}");
+        }
+        assert!(compared > 0, "nothing was compared");
+        assert_eq!(self.session().agreement().mismatches(), 0);
+    }
+}
+
+impl Player {
+    fn look(&mut self) {
+        let status = self.client.status();
+        if self.story.last() != Some(&status) {
+            self.story.push(status);
+        }
+        if let Some((tick, state)) = self.client.peer().and_then(|peer| peer.confirmed()) {
+            // A session that begins anew has other states.
+            self.hashes.split_off(&tick);
+            self.hashes.insert(tick, StateHash::of(state));
+        }
+    }
+}
+
+fn way_to_input(way: Way, bytes: &[u8]) -> link::Input<'_> {
+    match way {
+        Way::Datagram => link::Input::Datagram(bytes),
+        Way::Stream(LaneId(lane)) => link::Input::Stream(LaneId(lane), bytes),
+    }
+}
+
+fn at(wires: &mut [Wire], member: Member) -> Option<&mut There> {
+    wires.iter_mut().filter_map(|wire| wire.there.as_mut()).find(|there| there.member == member)
+}
+
+/// Moves what the server's end of a link wants.
+fn drain_link(there: &mut There, relay: &mut Relay, net: &mut Trouble<()>, now: Time, swallows: bool) {
+    let mut buf = vec![];
+    loop {
+        match there.link.poll_output(&mut buf) {
+            link::Output::Datagram if swallows => {}
+            link::Output::Stream(_) if swallows => {}
+            link::Output::Datagram => net.incoming(now, (), Way::Datagram, &buf),
+            link::Output::Stream(lane) => net.incoming(now, (), Way::Stream(lane), &buf),
+            link::Output::Message(channel) => {
+                relay.handle(now, relay::Input::Message(there.member, channel, &buf));
+            }
+            link::Output::Closed(why) if !there.closed => {
+                there.closed = true;
+                let leaving = match why {
+                    sametick_wire::Closed::TimedOut => Leaving::TimedOut,
+                    _ => Leaving::Left,
+                };
+                relay.handle(now, relay::Input::Closed(there.member, leaving));
+            }
+            link::Output::Closed(_) => {}
+            link::Output::WakeAt(_) | link::Output::Done => return,
+        }
+    }
+}
