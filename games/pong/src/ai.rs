@@ -89,11 +89,11 @@ pub fn autopilot(pong: &Pong, seat: Seat) -> Input {
     }
 }
 
-/// The motion that brings a paddle to rest at `aim`.
-fn steer(paddle: &Paddle, aim: i32) -> Motion {
+/// The motion that brings a paddle to rest at `aim`, a place along its wall: for bots, fingers and mice.
+pub fn steer(paddle: &Paddle, aim: i32) -> Motion {
     // Where it would come to rest if it were let go now.
     let rest = paddle.at + paddle.speed * paddle.speed.abs() / (2 * PADDLE_GRIP);
-    let way = aim - rest;
+    let way = aim.saturating_sub(rest);
     if way.abs() <= CONTENT { Motion::Still } else { Motion::towards(way.signum()) }
 }
 

@@ -64,7 +64,7 @@ mod state;
 mod step;
 mod view;
 
-pub use ai::autopilot;
+pub use ai::{autopilot, steer};
 pub use ball::{MAX_SPEED, SERVE_SPEED};
 pub use court::{Point, Wall};
 pub use input::{BadInput, Input, Motion};
