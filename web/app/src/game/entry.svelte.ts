@@ -1,0 +1,111 @@
+// The way into a session: ask the server, check key and build, then play. Asks again by itself while nobody answers.
+
+import { Locked, readServer, readSessions } from "../api";
+import { ownBuilds } from "../engine";
+import type { GameOptions } from "../place";
+import { settings } from "../settings.svelte";
+import type { JoinOptions, RouteName } from "../worker/messages";
+import { Play } from "./play.svelte";
+
+export type Step =
+  | { at: "asking" }
+  | { at: "gone"; retry_at_ms: number }
+  | { at: "locked" }
+  | { at: "unknown" }
+  | { at: "outdated" }
+  | { at: "broken"; why: string }
+  | { at: "playing"; play: Play };
+
+const RETRIES_MS = [1_000, 2_000, 4_000, 8_000];
+
+export class Entry {
+  step: Step = $state.raw({ at: "asking" });
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private failures = 0;
+  private over = false;
+  /** Counts beginnings, so that one that was overtaken does nothing. */
+  private run = 0;
+
+  constructor(
+    private readonly game: string,
+    private readonly session: string,
+    private readonly options: GameOptions,
+    private begin: boolean,
+  ) {
+    void this.start();
+  }
+
+  /** Begins from the beginning: the first time, and whenever somebody asks to. */
+  start = async (): Promise<void> => {
+    this.end();
+    this.over = false;
+    const run = ++this.run;
+    this.step = { at: "asking" };
+    const step = await this.next();
+    if (this.over || run !== this.run) return leave(step);
+    this.step = step;
+    if (step.at === "gone") this.timer = setTimeout(this.start, step.retry_at_ms - Date.now());
+  };
+
+  end(): void {
+    this.over = true;
+    clearTimeout(this.timer);
+    leave(this.step);
+  }
+
+  private async next(): Promise<Step> {
+    try {
+      const server = await readServer();
+      if (server.locked && !(await this.keyIsGood())) return { at: "locked" };
+      this.failures = 0;
+      const known = server.games.find(({ name }) => name === this.game);
+      let builds;
+      try {
+        builds = await ownBuilds();
+      } catch (error) {
+        return { at: "broken", why: error instanceof Error ? error.message : String(error) };
+      }
+      const own = builds[this.game];
+      if (!known || !own) return { at: "unknown" };
+      if (known.build !== own) return { at: "outdated" };
+      const key = server.locked ? settings.key : null;
+      const play = new Play(this.join(key, server.webtransport !== null), server, this.begin);
+      return { at: "playing", play };
+    } catch {
+      const delay_ms = RETRIES_MS[this.failures++] ?? 8_000;
+      return { at: "gone", retry_at_ms: Date.now() + delay_ms };
+    }
+  }
+
+  private async keyIsGood(): Promise<boolean> {
+    if (!settings.key) return false;
+    try {
+      await readSessions(settings.key);
+      return true;
+    } catch (error) {
+      if (error instanceof Locked) return false;
+      throw error;
+    }
+  }
+
+  private join(key: string | null, has_webtransport: boolean): JoinOptions {
+    const { players, bots, listed, watch, route } = this.options;
+    const routes = routesToTry(route, settings.route, has_webtransport && canWebTransport());
+    return { game: this.game, session: this.session, name: settings.name, routes, key, players, bots, listed, watch };
+  }
+}
+
+function leave(step: Step): void {
+  if (step.at === "playing") step.play.leave();
+}
+
+function canWebTransport(): boolean {
+  return isSecureContext && "WebTransport" in globalThis;
+}
+
+/** A forced route alone; else all that can work, the one that worked last first. */
+export function routesToTry(forced: RouteName | null, last: RouteName | null, webtransport: boolean): RouteName[] {
+  if (forced) return [forced];
+  if (!webtransport) return ["websocket"];
+  return last === "websocket" ? ["websocket", "webtransport"] : ["webtransport", "websocket"];
+}

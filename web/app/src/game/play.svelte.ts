@@ -1,0 +1,136 @@
+// One stay in a session, as the game page shows it: what the worker reports, and what the person does.
+
+import type { ServerInfo } from "../api";
+import { ownBuilds, takeEngine, type Engine } from "../engine";
+import { History } from "../panel/history";
+import type { Lag } from "../panel/lag";
+import { settings } from "../settings.svelte";
+import type { Diagnostics, FromWorker, Hud, JoinOptions, ShownStatus, TickMessage } from "../worker/messages";
+import { sharedNow } from "../worker/messages";
+import { Effects } from "./effects";
+import { Motion, shapesOf } from "./motion";
+import type { Wanted } from "./controls";
+
+export class Play {
+  status: ShownStatus | null = $state.raw(null);
+  hud: Hud | null = $state.raw(null);
+  diagnostics: Diagnostics | null = $state.raw(null);
+  /** What went wrong inside the worker; nothing moves any more. */
+  crash: string | null = $state(null);
+  /** Whether there is something to draw. */
+  started = $state(false);
+  /** The server came back without this session, which was begun anew. */
+  begun_anew = $state(0);
+  /** The server came back with another build. */
+  outdated = $state(false);
+  ghost = $state(false);
+  /** What this browser's link is made to suffer. */
+  lag: Lag = $state.raw({ rtt_ms: 0, jitter_ms: 0, loss_percent: 0 });
+
+  readonly motion = new Motion();
+  readonly effects = new Effects();
+  readonly history = new History();
+  tick = 0;
+  /** Hears of events as they are shown. */
+  onevents: ((events: number) => void) | undefined;
+
+  private readonly engine: Engine = takeEngine();
+  /** Begins the game once, without being asked to press anything. */
+  private begin: boolean;
+
+  constructor(
+    readonly options: JoinOptions,
+    server: ServerInfo,
+    begin: boolean,
+  ) {
+    this.begin = begin;
+    this.engine.listener = (message) => this.hear(message);
+    const { websocket, webtransport } = server;
+    this.engine.send({
+      kind: "join",
+      options: $state.snapshot(options) as JoinOptions,
+      doors: { websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
+    });
+  }
+
+  controls({ held, x, y }: Wanted): void {
+    this.engine.send({ kind: "controls", held, x, y });
+  }
+
+  press(): void {
+    this.engine.send({ kind: "press" });
+  }
+
+  netem(profile: string): void {
+    this.engine.send({ kind: "netem", profile });
+  }
+
+  drop(for_ms: number): void {
+    this.engine.send({ kind: "drop", for_ms });
+  }
+
+  showGhost(on: boolean): void {
+    this.ghost = on;
+    this.engine.send({ kind: "ghost", on });
+  }
+
+  /** Says goodbye, so that the others see at once that the seat is free. */
+  leave(): void {
+    this.engine.send({ kind: "leave" });
+    this.engine.listener = undefined;
+    const { engine } = this;
+    setTimeout(() => engine.stop(), 2_500);
+  }
+
+  private hear(message: FromWorker): void {
+    switch (message.kind) {
+      case "tick":
+        return this.ticked(message);
+      case "status":
+        return this.changed(message.status);
+      case "hud":
+        this.hud = message.hud;
+        return this.beginOnce();
+      case "diagnostics":
+        this.diagnostics = message.diagnostics;
+        return this.history.add(message.diagnostics, message.at_ms);
+      case "server":
+        return void this.compare(message.answer as ServerInfo);
+      case "crash":
+        this.crash = message.why;
+        return this.engine.stop();
+    }
+  }
+
+  private ticked(message: TickMessage): void {
+    // Far back in time is another session; a little is a rejoined one that had run ahead.
+    const slack = this.motion.ticks_per_second * 3;
+    if (this.started && message.tick < this.tick - slack) this.begun_anew++;
+    this.tick = message.tick;
+    this.started = true;
+    this.motion.add(message);
+    if (!message.events || document.hidden) return;
+    this.effects.add(message.events, shapesOf(message.frame), sharedNow());
+    this.onevents?.(message.events);
+  }
+
+  private changed(status: ShownStatus): void {
+    this.status = status;
+    if (status.ticks_per_second > 0) this.motion.ticks_per_second = status.ticks_per_second;
+    const works = status.state === "playing" || status.state === "watching";
+    if (works && status.route) settings.route = status.route;
+    this.beginOnce();
+  }
+
+  private beginOnce(): void {
+    if (!this.begin || this.status?.state !== "playing" || this.hud?.phase !== "waiting") return;
+    this.begin = false;
+    this.press();
+  }
+
+  private async compare(server: ServerInfo): Promise<void> {
+    const build = server.games.find(({ name }) => name === this.options.game)?.build;
+    const own = (await ownBuilds())[this.options.game];
+    this.outdated = build !== own;
+  }
+}

@@ -1,0 +1,143 @@
+// What the game page says, in plain words, about the connection and about the game.
+
+import type { Hud, RouteName, ShownStatus } from "../worker/messages";
+import { label } from "./paint";
+
+export const ROUTE_TEXT: Record<RouteName, string> = { webtransport: "WebTransport", websocket: "WebSocket" };
+
+export type Way = "watch" | "new-session" | "reload" | "again" | "home";
+
+export interface Notice {
+  /** For tests and styles. */
+  name: string;
+  title: string;
+  text: string;
+  /** Over a picture that stands still, rather than instead of it. */
+  small?: boolean;
+  progress?: number;
+  busy?: boolean;
+  ways?: Way[];
+}
+
+/** What is between the person and the game, if anything. */
+export function noticeOf(status: ShownStatus | null, started: boolean, now_ms: number): Notice | null {
+  if (!status) return { name: "loading", title: "Loading the game", text: "This takes a moment the first time.", busy: true };
+  switch (status.state) {
+    case "connecting":
+      return connecting(status, started);
+    case "joining":
+      return { name: "joining", title: "Joining", text: "Connected. Taking a seat.", busy: true, small: started };
+    case "waiting":
+      return { name: "waiting", title: "Waiting", text: "The session begins when its players are there.", busy: true };
+    case "catching-up":
+      return {
+        name: "catching-up",
+        title: "Catching up",
+        text: "Playing what happened so far, quickly, to arrive in the same state as everybody else.",
+        progress: status.progress,
+      };
+    case "stalled":
+      return {
+        name: "stalled",
+        title: `No news for ${Math.max(1, Math.round(status.silent_ms / 1000))} s`,
+        text: "Still connected, but nothing arrives. This usually passes.",
+        small: true,
+      };
+    case "lost":
+      return lost(status, started, now_ms);
+    case "refused":
+      return refused(status);
+    case "left":
+      return { name: "left", title: "You have left", text: sentence(status.why), ways: ["again", "home"] };
+    case "playing":
+    case "watching":
+      return null;
+  }
+}
+
+function connecting(status: ShownStatus, started: boolean): Notice {
+  const route = status.route ? ` over ${ROUTE_TEXT[status.route]}` : "";
+  const again = status.attempt > 1;
+  return {
+    name: "connecting",
+    title: again && started ? "Connecting again" : "Connecting",
+    text: `Asking the server for the session${route}.`,
+    busy: true,
+    small: started,
+  };
+}
+
+function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
+  const seconds = status.retry_at_ms === null ? 0 : Math.max(0, Math.ceil((status.retry_at_ms - now_ms) / 1000));
+  const next = seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again.";
+  return {
+    name: "lost",
+    title: started ? "Connection lost" : "The server cannot be reached",
+    text: `${sentence(status.why)} ${next} ${started ? "Your seat is kept." : ""}`.trim(),
+    busy: true,
+    small: started,
+  };
+}
+
+function refused(status: ShownStatus): Notice {
+  const why = sentence(status.why);
+  if (/full|taken/i.test(why)) {
+    return {
+      name: "refused",
+      title: "The session is full",
+      text: "Every seat is taken. You can watch, or begin a session of your own.",
+      ways: ["watch", "new-session", "home"],
+    };
+  }
+  if (/build|version|types on the wire|schema/i.test(why)) {
+    return {
+      name: "refused",
+      title: "The server runs another build",
+      text: `${why} Players of different builds never meet in one session; reloading gets the server's.`,
+      ways: ["reload", "home"],
+    };
+  }
+  return { name: "refused", title: "The server said no", text: why, ways: ["again", "new-session", "home"] };
+}
+
+/** With a capital and a full stop. */
+export function sentence(text: string): string {
+  if (!text) return "";
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** What the game waits for; empty while the ball is in play. */
+export function promptOf(hud: Hud, touch: boolean): string {
+  const press = touch ? "Tap" : "Press space";
+  const own = hud.seats.find(({ you }) => you);
+  const missing = hud.seats.filter(({ driver }) => driver === "nobody").length;
+  switch (hud.phase) {
+    case "waiting":
+      if (missing > 0) return `Waiting for ${missing} more ${missing === 1 ? "player" : "players"}`;
+      if (!own) return "The game is about to begin";
+      return own.ready ? "Ready. Waiting for the others" : `${press} to begin`;
+    case "serving": {
+      if (own && hud.server === own.seat) return `${press} to serve`;
+      const server = hud.seats.find(({ seat }) => seat === hud.server);
+      return server ? `${label(server)} serves` : "";
+    }
+    case "over":
+      if (!own) return "";
+      return own.ready ? "Waiting for the others" : `${press} to play again`;
+    case "playing":
+      return "";
+  }
+}
+
+/** Who won, while the game is over. */
+export function resultOf(hud: Hud): string {
+  if (hud.phase !== "over") return "";
+  const winner = hud.seats.find(({ seat }) => seat === hud.winner);
+  if (!winner) return "The game is over";
+  return winner.you ? "You win" : `${label(winner)} wins`;
+}
+
+export function scoreText(hud: Hud): string {
+  return hud.seats.map((seat) => `${label(seat)} ${seat.score}`).join(", ");
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { addressOf, DEFAULTS, keyInFragment, placeOf } from "./place";
+
+const at = (address: string) => {
+  const { pathname, search } = new URL(address, "http://host");
+  return placeOf({ pathname, search });
+};
+
+test("every address leads somewhere", () => {
+  expect(at("/")).toEqual({ page: "home" });
+  expect(at("/play/pong/amber-otter-4821")).toEqual({
+    page: "game",
+    game: "pong",
+    session: "amber-otter-4821",
+    options: DEFAULTS,
+  });
+  for (const address of ["/x", "/play", "/play/pong", "/play/pong/", "/play/pong/a/b", "/play/pong/%zz"]) {
+    expect(at(address)).toEqual({ page: "nowhere" });
+  }
+});
+
+test("an address says how it is meant, and is read the same way", () => {
+  const options = { players: 3, bots: false, listed: true, watch: true, route: "websocket" as const };
+  const address = addressOf("pong", "grün 4".replace(" ", "-"), options);
+  expect(address).toBe("/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&watch&route=websocket");
+  expect(at(address)).toEqual({ page: "game", game: "pong", session: "grün-4", options });
+});
+
+test("nonsense in a query falls back to what is usual", () => {
+  expect(at("/play/pong/a?players=99&route=pigeon")).toMatchObject({ options: { players: 4, route: null } });
+  expect(at("/play/pong/a?players=x")).toMatchObject({ options: { players: 2 } });
+});
+
+test("a key is taken only whole", () => {
+  const key = "0123456789abcdef".repeat(4);
+  expect(keyInFragment(`#key=${key.toUpperCase()}`)).toBe(key);
+  expect(keyInFragment(`#key=${key}0`)).toBeNull();
+  expect(keyInFragment("#key=")).toBeNull();
+});

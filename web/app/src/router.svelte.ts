@@ -1,0 +1,38 @@
+// Where the app is. Links are ordinary links; those that stay within the app do not load it anew.
+
+import { placeOf, type Place } from "./place";
+
+class Router {
+  place: Place = $state(placeOf(location));
+
+  constructor() {
+    addEventListener("popstate", () => (this.place = placeOf(location)));
+  }
+
+  /** `wish` is kept in the history entry: something asked for by a button, not part of the address. */
+  go(address: string, wish: Wish = null): void {
+    history.pushState({ wish }, "", address);
+    this.place = placeOf(location);
+    scrollTo(0, 0);
+  }
+
+  /** What the button that led here asked for. */
+  get wish(): Wish {
+    return (history.state as { wish?: Wish } | null)?.wish ?? null;
+  }
+
+  /** Follows clicks on links of this site. */
+  follow = (event: MouseEvent): void => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element | null)?.closest("a");
+    if (!link || link.target || link.origin !== location.origin) return;
+    event.preventDefault();
+    this.go(link.href);
+  };
+}
+
+/** Begin at once, or open the invitation first. */
+export type Wish = "begin" | "invite" | null;
+
+export const router = new Router();

@@ -1,0 +1,24 @@
+// Which running session to join.
+
+import type { SessionInfo } from "./api";
+
+export function freeSeats(session: SessionInfo): number {
+  return Math.max(0, session.seats - session.players.length);
+}
+
+/** The fullest session of this build that still has a seat. Of several, the youngest. */
+export function bestToJoin(sessions: SessionInfo[], game: string, build: string, players: number): SessionInfo | null {
+  const open = sessions.filter(
+    (session) =>
+      session.game === game && session.build === build && session.seats === players && freeSeats(session) > 0,
+  );
+  open.sort((a, b) => freeSeats(a) - freeSeats(b) || a.seconds - b.seconds);
+  return open[0] ?? null;
+}
+
+/** Such as `42 s`, `3 min`, `2 h`. */
+export function lasting(seconds: number): string {
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`;
+}

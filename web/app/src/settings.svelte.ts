@@ -1,0 +1,92 @@
+// What this browser remembers. Where storage is forbidden, things last as long as the page.
+
+import { cleanPlayerName, playerName } from "./names";
+import type { RouteName } from "./worker/messages";
+
+export type Theme = "system" | "light" | "dark";
+
+const PREFIX = "sametick.";
+const DAY_MS = 86_400_000;
+
+function read(name: string): string | null {
+  try {
+    return localStorage.getItem(PREFIX + name);
+  } catch {
+    return null;
+  }
+}
+
+function write(name: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // Remembered until the page is closed.
+  }
+}
+
+class Settings {
+  #name = $state(read("name") ?? remembered("name", playerName()));
+  #key = $state(read("key"));
+  #theme = $state((read("theme") as Theme | null) ?? "system");
+  #sound = $state(read("sound") === "on");
+  #players = $state(Number(read("players") ?? 2));
+
+  get name(): string {
+    return this.#name;
+  }
+  set name(typed: string) {
+    this.#name = cleanPlayerName(typed) || playerName();
+    write("name", this.#name);
+  }
+
+  /** The root key of a server with a passphrase, in hex. */
+  get key(): string | null {
+    return this.#key;
+  }
+  set key(key: string | null) {
+    this.#key = key;
+    write("key", key);
+  }
+
+  get theme(): Theme {
+    return this.#theme;
+  }
+  set theme(theme: Theme) {
+    this.#theme = theme;
+    write("theme", theme);
+  }
+
+  get sound(): boolean {
+    return this.#sound;
+  }
+  set sound(on: boolean) {
+    this.#sound = on;
+    write("sound", on ? "on" : null);
+  }
+
+  get players(): number {
+    return this.#players;
+  }
+  set players(players: number) {
+    this.#players = players;
+    write("players", String(players));
+  }
+
+  /** The route that worked last: tried first the next time. After a day the best one is given another chance. */
+  get route(): RouteName | null {
+    const [route, at_ms] = (read("route") ?? "").split("@");
+    const fresh = Date.now() - Number(at_ms) < DAY_MS;
+    return fresh && (route === "webtransport" || route === "websocket") ? route : null;
+  }
+  set route(route: RouteName) {
+    if (this.route !== route) write("route", `${route}@${Date.now()}`);
+  }
+}
+
+function remembered(name: string, value: string): string {
+  write(name, value);
+  return value;
+}
+
+export const settings = new Settings();

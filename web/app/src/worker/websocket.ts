@@ -1,0 +1,48 @@
+// WebSocket: binary messages. The first each way is hello and answer, every later one carries bytes of lane 0.
+
+import { ANSWER_DEADLINE_MS, MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
+import type { Doors } from "./messages";
+
+export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, events: CarrierEvents): Carrier {
+  const scheme = location.protocol === "https:" ? "wss" : "ws";
+  const socket = new WebSocket(`${scheme}://${location.host}${doors.websocket.path}`);
+  socket.binaryType = "arraybuffer";
+
+  let closed = false;
+  let answered = false;
+  const end = (why: string) => {
+    clearTimeout(deadline);
+    if (closed) return;
+    closed = true;
+    socket.close();
+    events.gone(why);
+  };
+  const deadline = setTimeout(() => end("the server does not answer"), ANSWER_DEADLINE_MS);
+
+  socket.onopen = () => socket.send(hello);
+  socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+    if (closed || !(data instanceof ArrayBuffer)) return;
+    const bytes = new Uint8Array(data);
+    if (answered) return events.stream(0, bytes);
+    answered = true;
+    clearTimeout(deadline);
+    events.answer(bytes);
+  };
+  // An error is always followed by a close, which is what is reported.
+  socket.onclose = () => end(answered ? "the connection was closed" : "the server cannot be reached");
+
+  return {
+    // A WebSocket has no datagrams; the client knows and sends none.
+    datagram() {},
+    stream(_lane, bytes) {
+      if (closed || socket.readyState !== WebSocket.OPEN) return;
+      if (socket.bufferedAmount > MAX_WAITING_BYTES) return end("the connection does not keep up");
+      socket.send(bytes);
+    },
+    close() {
+      clearTimeout(deadline);
+      closed = true;
+      socket.close();
+    },
+  };
+}

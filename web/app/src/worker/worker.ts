@@ -1,0 +1,94 @@
+// The worker of a page: it owns the wasm module, the client and its connections, so that a busy or hidden page does
+// not hold up the session. Before it joins it also answers questions that only the module can answer.
+
+import init, { Client, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
+import type { Doors, JoinOptions, Question, ToWorker } from "./messages";
+import { nowUs, Pump, type Post } from "./pump";
+
+/** What is used of a worker's global scope; the page's types do not have it. */
+interface Scope {
+  postMessage(message: unknown, transfer: Transferable[]): void;
+  onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
+}
+
+const scope = self as unknown as Scope;
+const post: Post = (message, transfer = []) => scope.postMessage(message, transfer);
+
+const loaded = init();
+// Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
+let order: Promise<unknown> = loaded.catch(crashed);
+let pump: Pump | undefined;
+
+scope.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  order = order.then(() => handle(data)).catch(crashed);
+};
+
+function handle(message: ToWorker): void {
+  switch (message.kind) {
+    case "ask":
+      try {
+        return post({ kind: "answer", id: message.id, value: answer(message.question) });
+      } catch (error) {
+        return post({ kind: "failed", id: message.id, why: text(error) });
+      }
+    case "join":
+      pump = join(message.options, message.doors);
+      return pump.tell((client, now_us) => client.timeout(now_us));
+    case "controls":
+      return pump?.tell((client) => client.controls(message.held, message.x, message.y));
+    case "press":
+      return pump?.tell((client) => client.press());
+    case "netem":
+      return pump?.tell((client) => client.netem(message.profile));
+    case "drop":
+      return pump?.tell((client, now_us) => client.drop(now_us, message.for_ms));
+    case "ghost":
+      if (pump) pump.showsGhost = message.on;
+      return;
+    case "leave":
+      return pump?.tell((client, now_us) => client.leave(now_us));
+  }
+}
+
+function answer(question: Question): string {
+  switch (question.what) {
+    case "builds":
+      return builds();
+    case "key":
+      return key_from_passphrase(question.passphrase);
+    case "proof":
+      return page_proof(question.key, question.unix_minute);
+  }
+}
+
+function join(options: JoinOptions, doors: Doors): Pump {
+  const random = crypto.getRandomValues(new Uint8Array(32));
+  const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const client = new Client(
+    JSON.stringify({ ...options, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
+  );
+  // The first dial uses what the page has just read; after that the server may be another one.
+  let known: Doors | undefined = doors;
+  const current = async (): Promise<Doors> => {
+    const first = known;
+    known = undefined;
+    return first ?? (await askServer());
+  };
+  return new Pump(client, current, post, crashed);
+}
+
+async function askServer(): Promise<Doors> {
+  const response = await fetch("/api/server", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  const answer = (await response.json()) as Doors;
+  post({ kind: "server", answer });
+  return answer;
+}
+
+function crashed(error: unknown): void {
+  post({ kind: "crash", why: text(error) });
+}
+
+function text(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
