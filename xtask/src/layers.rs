@@ -14,7 +14,7 @@ pub enum Kind {
     Lib,
     /// The client for browsers.
     Wasm,
-    /// Only ever a build-dependency.
+    /// For build scripts, and for chores that ask the same questions.
     Build,
     /// Tests the others; never shipped.
     Test,
@@ -56,7 +56,7 @@ const LAYERS: &[Layer] = &[
         &[],
     ),
     layer("bevy", Kind::Lib, &["client", "transport"], &[]),
-    layer("web", Kind::Wasm, &["client", GAMES], &[]),
+    layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "client", GAMES], &[]),
     layer(
         "simulator",
         Kind::Test,
@@ -70,7 +70,8 @@ const LAYERS: &[Layer] = &[
         &["build-id"],
     ),
     layer("build-id", Kind::Build, &[], &[]),
-    layer("xtask", Kind::Chore, &[], &[]),
+    layer("bundle", Kind::Chore, &[], &[]),
+    layer("xtask", Kind::Chore, &["build-id"], &[]),
 ];
 
 const fn layer(

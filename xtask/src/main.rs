@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm`, `long` and `setup`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm`, `web`, `long` and `setup`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -14,6 +14,7 @@ mod shell;
 mod test;
 mod tidy;
 mod wasm;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ Commands:
   tidy    the house rules: layering, names, lengths, links, unfinished code
   fuzz    run each fuzz target for a bounded time
   wasm    build the pure crates for wasm32 and compare their hashes with native ones
+  web     build the web app, or check that what is committed was built from these sources
   long    a proof for longer than the test command has time for
   setup   install, or ask for, the tools the others need
 
@@ -65,6 +67,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         "fuzz" => fuzz::command(rest),
         "long" => long::command(rest),
         "wasm" => wasm::command(rest),
+        "web" => web::command(rest),
         "setup" => setup::command(rest),
         "help" | "--help" | "-h" => {
             print!("{HELP}");

@@ -27,6 +27,8 @@ struct Tool {
 
 const TOOLS: &[Tool] = &[
     Tool { purpose: "Node, to run wasm", present: || Ok(answers("node")), packages: &["nodejs"] },
+    Tool { purpose: "npm, to build the web app", present: || Ok(answers("npm")), packages: &["npm"] },
+    Tool { purpose: "Chromium, to play in", present: || Ok(answers(&chromium())), packages: &["chromium"] },
     Tool { purpose: "a C++ compiler, for libFuzzer", present: || Ok(answers("c++")), packages: &["g++"] },
     Tool {
         purpose: "a standard library for wasm32",
@@ -34,6 +36,11 @@ const TOOLS: &[Tool] = &[
         packages: &["rustc-web", "rust-web-src"],
     },
 ];
+
+/// The browser of the end-to-end tests.
+pub fn chromium() -> String {
+    std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into())
+}
 
 /// Parts of the Rust toolchain that rustup's smallest profile leaves out.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];

@@ -63,7 +63,15 @@ impl Toolchain {
         }
     }
 
-    fn prepare(&self, cargo: &mut Command) {
+    /// The compiler that goes with it.
+    pub fn rustc(&self) -> Command {
+        let Self::Debian { .. } = self else { return Command::new("rustc") };
+        let mut rustc = Command::new(DEBIAN_RUSTC);
+        rustc.env_remove("LD_LIBRARY_PATH");
+        rustc
+    }
+
+    pub fn prepare(&self, cargo: &mut Command) {
         let Self::Debian { linker } = self else { return };
         // BOOTSTRAP lets a stable compiler build its own standard library. The library path that `cargo run` set
         // for us leads to the other toolchain's compiler libraries.
@@ -75,7 +83,7 @@ impl Toolchain {
             .arg("-Zbuild-std=std,panic_abort");
     }
 
-    fn folder(&self) -> &'static str {
+    pub fn folder(&self) -> &'static str {
         match self {
             Self::Rustup => "wasm",
             Self::Debian { .. } => "wasm-debian",

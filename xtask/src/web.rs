@@ -1,0 +1,67 @@
+//! The web app: built by one pinned recipe, committed, and checked against its sources.
+//!
+//! `web/app/dist` is in the repository, so that the product builds without Node. Its manifest says what it was built from:
+//! a hash over every source that decides it, and the compiler. The hash is compared always; the bytes are compared where
+//! the same compiler is at hand, for only the same compiler makes the same bytes.
+
+mod check;
+mod manifest;
+mod recipe;
+mod sources;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use crate::arguments::Arguments;
+use crate::workspace::Workspace;
+
+const HELP: &str = "\
+Build the web app, or check that what is committed was built from these sources.
+
+Usage: cargo xtask web build
+       cargo xtask web check
+
+  build   the wasm module, its bindings, the app, and web/app/dist/manifest.json
+  check   the sources hash to what the manifest says, the files too; where the compiler is the manifest's and npm
+          works, everything is built again and compared byte for byte
+";
+
+/// Where things of the web app lie.
+struct Places {
+    app: PathBuf,
+    /// What wasm-bindgen makes, for the app's sources to import. Not committed.
+    bindings: PathBuf,
+    dist: PathBuf,
+}
+
+impl Places {
+    fn of(workspace: &Workspace) -> Self {
+        let app = workspace.root.join("web/app");
+        Self { bindings: app.join("src/wasm"), dist: app.join("dist"), app }
+    }
+}
+
+pub fn command(words: &[String]) -> Result<()> {
+    let mut arguments = Arguments::new(words);
+    if arguments.help() {
+        print!("{HELP}");
+        return Ok(());
+    }
+    let word = arguments.word();
+    arguments.finish()?;
+    let workspace = Workspace::load()?;
+    match word.as_deref() {
+        Some("build") => build(&workspace),
+        Some("check") => check::check(&workspace).map(|note| println!("{note}")),
+        _ => bail!("build what, or check it?\n\n{HELP}"),
+    }
+}
+
+fn build(workspace: &Workspace) -> Result<()> {
+    let places = Places::of(workspace);
+    let built = recipe::build(workspace, &places.dist)?;
+    built.write(&places.dist)?;
+    println!("{}", built.shown());
+    built.check_size()
+}

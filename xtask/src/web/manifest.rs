@@ -1,0 +1,170 @@
+//! `manifest.json` beside the built app: what it was built from, by which compiler, and how large it is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Map, Value, json};
+
+pub const NAME: &str = "manifest.json";
+
+const ABOUT: &str = "Written by `cargo xtask web build`, compared by `cargo xtask web check`.";
+
+/// All that a first visit downloads, compressed: less than a picture on most pages, two seconds on a slow phone's link.
+const MAX_DOWNLOAD_BYTES: u64 = 600_000;
+
+pub struct Manifest {
+    pub compiler: String,
+    /// Versions of tools that are pinned elsewhere or should not matter.
+    pub made_with: Value,
+    /// Hash of the sources.
+    pub sources: String,
+    /// The build id of each game in the module.
+    pub builds: Value,
+    /// For every file but this one: its hash, and its size as it is, gzipped, and as brotli.
+    pub files: Map<String, Value>,
+}
+
+impl Manifest {
+    pub fn read(dist: &Path) -> Result<Self> {
+        let path = dist.join(NAME);
+        let text = fs::read_to_string(&path).with_context(|| {
+            format!("cannot read {}: build the web app with `cargo xtask web build`", path.display())
+        })?;
+        let parsed = serde_json::from_str(&text).ok().and_then(|value| Self::parse(&value));
+        parsed.with_context(|| format!("{} is no manifest; run `cargo xtask web build`", path.display()))
+    }
+
+    fn parse(value: &Value) -> Option<Self> {
+        Some(Self {
+            compiler: value["compiler"].as_str()?.to_owned(),
+            made_with: value["made_with"].clone(),
+            sources: value["sources"].as_str()?.to_owned(),
+            builds: value["builds"].clone(),
+            files: value["files"].as_object()?.clone(),
+        })
+    }
+
+    pub fn write(&self, dist: &Path) -> Result<()> {
+        let value = json!({
+            "about": ABOUT,
+            "compiler": self.compiler,
+            "made_with": self.made_with,
+            "sources": self.sources,
+            "builds": self.builds,
+            "files": self.files,
+        });
+        Ok(fs::write(dist.join(NAME), format!("{}\n", serde_json::to_string_pretty(&value)?))?)
+    }
+
+    /// The files in `dist` are these, to the byte.
+    pub fn check_files(&self, dist: &Path) -> Result<()> {
+        let mut there = BTreeSet::new();
+        list(dist, "", &mut there)?;
+        there.remove(NAME);
+        let listed: BTreeSet<String> = self.files.keys().cloned().collect();
+        if let Some(name) = there.symmetric_difference(&listed).next() {
+            let which = if there.contains(name) { "is not in the manifest" } else { "is missing" };
+            bail!("{name} {which}");
+        }
+        for (name, file) in &self.files {
+            let hash = blake3::hash(&fs::read(dist.join(name))?).to_hex().to_string();
+            ensure!(file["blake3"] == hash, "{name} is not the file that was built");
+        }
+        Ok(())
+    }
+
+    /// The first file that is not the same in both, if any.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let names: BTreeSet<_> = self.files.keys().chain(other.files.keys()).collect();
+        let hash = |manifest: &Self, name: &str| manifest.files.get(name).map(|file| file["blake3"].clone());
+        names.into_iter().find(|name| hash(self, name) != hash(other, name)).cloned()
+    }
+
+    /// What a first visit downloads, all files gzipped.
+    fn download_bytes(&self, coding: &str) -> u64 {
+        self.files.values().filter_map(|file| file[coding].as_u64()).sum()
+    }
+
+    pub fn check_size(&self) -> Result<()> {
+        let bytes = self.download_bytes("gzip");
+        ensure!(
+            bytes < MAX_DOWNLOAD_BYTES,
+            "the web app is {bytes} bytes gzipped, more than {MAX_DOWNLOAD_BYTES}: {}",
+            self.shown()
+        );
+        Ok(())
+    }
+
+    pub fn shown(&self) -> String {
+        let [plain, gzip, brotli] =
+            ["bytes", "gzip", "brotli"].map(|coding| self.download_bytes(coding) / 1000);
+        format!("web app: {} files, {plain} kB, gzip {gzip} kB, brotli {brotli} kB", self.files.len())
+    }
+}
+
+fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            found.insert(name);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(files: &[(&str, &str, u64)]) -> Manifest {
+        let file = |(name, content, gzip): &(&str, &str, u64)| {
+            let hash = blake3::hash(content.as_bytes()).to_hex().to_string();
+            ((*name).to_owned(), json!({ "blake3": hash, "bytes": content.len(), "gzip": gzip }))
+        };
+        Manifest {
+            compiler: "rustc".into(),
+            made_with: Value::Null,
+            sources: String::new(),
+            builds: json!({ "pong": "00" }),
+            files: files.iter().map(file).collect(),
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_written_and_files_are_compared_with_it() {
+        let dist = std::env::temp_dir().join(format!("sametick-manifest-{}", std::process::id()));
+        fs::create_dir_all(dist.join("assets")).unwrap();
+        fs::write(dist.join("assets/a.js"), "one").unwrap();
+        let written = manifest(&[("assets/a.js", "one", 1)]);
+        written.write(&dist).unwrap();
+        let read = Manifest::read(&dist).unwrap();
+        let complaint = |read: &Manifest| read.check_files(&dist).err().map(|error| error.to_string());
+        let same = (read.files == written.files, complaint(&read));
+        fs::write(dist.join("assets/a.js"), "two").unwrap();
+        let changed = complaint(&read);
+        fs::write(dist.join("b.js"), "three").unwrap();
+        let added = complaint(&read);
+        fs::remove_dir_all(&dist).unwrap();
+        assert_eq!(same, (true, None));
+        assert_eq!(changed.as_deref(), Some("assets/a.js is not the file that was built"));
+        assert_eq!(added.as_deref(), Some("b.js is not in the manifest"));
+    }
+
+    #[test]
+    fn a_difference_is_found_in_either() {
+        let (one, two) = (manifest(&[("a", "1", 0)]), manifest(&[("a", "1", 0), ("b", "2", 0)]));
+        assert_eq!((one.difference(&one), one.difference(&two)), (None, Some("b".to_owned())));
+        assert_eq!(two.difference(&one), Some("b".to_owned()));
+    }
+
+    #[test]
+    fn an_app_that_has_grown_too_large_is_refused() {
+        assert!(manifest(&[("a", "", MAX_DOWNLOAD_BYTES - 1)]).check_size().is_ok());
+        assert!(manifest(&[("a", "", MAX_DOWNLOAD_BYTES - 1), ("b", "", 1)]).check_size().is_err());
+    }
+}
