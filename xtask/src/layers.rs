@@ -66,7 +66,7 @@ const LAYERS: &[Layer] = &[
     layer(
         "conformance",
         Kind::Test,
-        &["sim", "wire", "lockstep", "room", "session", "client", GAMES],
+        &["sim", "wire", "lockstep", "room", "session", "client", "store", GAMES],
         &["build-id"],
     ),
     layer("build-id", Kind::Build, &[], &[]),

@@ -33,6 +33,9 @@ const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
 /// Seeds and tick counts to compare: ordinary ones, the edges of `u64`, and one long run.
 const RUNS: &[(u64, u32)] = &[(0, 300), (1, 300), (42, 300), (u64::MAX, 300), (7, 5000)];
 
+/// The session that is recorded, and replayed natively and as wasm: a little less than three minutes of play.
+const RECORDED: (u64, u32) = (2024, 10_000);
+
 /// Where the standard library for wasm32 comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Toolchain {
@@ -139,7 +142,10 @@ pub fn check(workspace: &Workspace, toolchain: &Toolchain) -> Result<()> {
     let mut packages = pure_packages(workspace);
     packages.push(CONFORMANCE);
     let built = build(workspace, toolchain, &packages)?;
-    compare_all(workspace, &built.join("sametick_conformance.wasm"))
+    let module = built.join("sametick_conformance.wasm");
+    ensure!(module.exists(), "{} was not built: is the crate a cdylib?", module.display());
+    compare_all(workspace, &module)?;
+    compare_replays(workspace, &module)
 }
 
 fn pure_packages(workspace: &Workspace) -> Vec<&str> {
@@ -168,19 +174,37 @@ pub fn build(workspace: &Workspace, toolchain: &Toolchain, packages: &[&str]) ->
 
 fn compare_all(workspace: &Workspace, module: &Path) -> Result<()> {
     let runner = workspace.root.join("crates/conformance/run.mjs");
-    ensure!(module.exists(), "{} was not built: is the crate a cdylib?", module.display());
-    ensure!(runner.exists(), "{} is missing", runner.display());
     let mut lines = 0;
     for (seed, ticks) in RUNS {
         let (seed, ticks) = (seed.to_string(), ticks.to_string());
         let wasm = shell::read(Command::new("node").arg(&runner).arg(module).args([&seed, &ticks]))?;
-        let mut cargo = shell::cargo(&workspace.root);
-        cargo.args(["run", "--quiet", "--package", CONFORMANCE, "--example", "hashes", "--", &seed, &ticks]);
-        let native = shell::read(&mut cargo)?;
+        let native = shell::read(example(workspace, "hashes").args([&seed, &ticks]))?;
         lines += compare(&native, &wasm).with_context(|| format!("seed {seed}, {ticks} ticks"))?;
     }
     println!("wasm and native agree: {} seeds, {lines} lines, to the letter", RUNS.len());
     Ok(())
+}
+
+/// Records a session, and replays its log both ways: every tick has the same hash.
+fn compare_replays(workspace: &Workspace, module: &Path) -> Result<()> {
+    let (seed, ticks) = RECORDED;
+    let log = workspace.target.join("conformance.log");
+    shell::run(example(workspace, "record").arg(&log).args([seed.to_string(), ticks.to_string()]))?;
+    let native = shell::read(example(workspace, "replay").arg(&log))?;
+    let replayer = workspace.root.join("crates/conformance/replay.mjs");
+    let wasm = shell::read(Command::new("node").arg(replayer).arg(module).arg(&log))?;
+    // The last line counts the checks in the log.
+    let agreed = compare(&native, &wasm)? - 1;
+    ensure!(agreed >= ticks as usize, "only {agreed} of {ticks} ticks were recorded");
+    let checks = native.lines().last().unwrap_or_default();
+    println!("a recorded log replays to the same hashes as wasm: {agreed} ticks, {checks}");
+    Ok(())
+}
+
+fn example(workspace: &Workspace, name: &str) -> Command {
+    let mut cargo = shell::cargo(&workspace.root);
+    cargo.args(["run", "--quiet", "--package", CONFORMANCE, "--example", name, "--"]);
+    cargo
 }
 
 /// How many lines agree, or the first that does not.

@@ -2,7 +2,17 @@
 
 #![allow(unsafe_code, reason = "an exported name is an unsafe attribute; there is no unsafe block in here")]
 
-use crate::{identity, pong, run, session, talk};
+use core::cell::RefCell;
+
+use alloc::vec::Vec;
+
+use crate::{Replay, identity, pong, replay, run, session, talk};
+
+std::thread_local! {
+    /// The log to replay, as it is handed over.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static REPLAY: RefCell<Replay> = RefCell::default();
+}
 
 /// The hash over all ticks of a run. The seed comes in two halves, low half first.
 #[unsafe(no_mangle)]
@@ -44,6 +54,37 @@ pub extern "C" fn sametick_build(word: u32) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_schema(word: u32) -> u64 {
     big_endian_word(identity().1.as_bytes(), word)
+}
+
+/// The next byte of a log to replay.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_log_byte(byte: u32) {
+    LOG.with_borrow_mut(|log| log.push(byte as u8));
+}
+
+/// Replays the log that was handed over, and returns for how many ticks.
+///
+/// # Panics
+/// If it is no log of this build, or does not replay to what its players agreed on.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_replay() -> u32 {
+    let done = LOG.with_borrow(|log| replay(log)).expect("a log that replays");
+    let ticks = done.hashes.len() as u32;
+    REPLAY.set(done);
+    ticks
+}
+
+/// How many hashes its players agreed on were found again in the last replay.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_replay_checks() -> u32 {
+    REPLAY.with_borrow(|done| done.checks)
+}
+
+/// The hash after a tick of the last replay; zero if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_replay_hash(tick: u32) -> u64 {
+    let at = (tick as usize).wrapping_sub(1);
+    REPLAY.with_borrow(|done| done.hashes.get(at).map_or(0, |hash| hash.0))
 }
 
 fn seed(low: u32, high: u32) -> u64 {

@@ -1,26 +1,30 @@
-//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong, and a session
-//! of `lockstep`, to compare their hashes between platforms.
+//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong, a session
+//! of `lockstep`, and its log read by `store`, to compare their hashes between platforms.
 //!
 //! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
 //! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something
 //! is not as deterministic as we say. Another pure crate joins with a module beside `game`, `talk` and `session`.
+//! The example `record` writes the log of a session; the example `replay` and `replay.mjs` print the hash of every tick
+//! of it.
 #![no_std]
 
 extern crate alloc;
-// Only for the allocator and panic handler that a module of its own needs.
-extern crate std as _;
+// Only for what a module of its own needs: an allocator, a panic handler, and a place for a log that is handed over.
+extern crate std;
 
 mod arguments;
 mod exports;
 mod game;
 mod numbers;
+mod replay;
 mod session;
 mod talk;
 
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, schema_hash_of};
 
 pub use game::{Medley, Order, Setup};
-pub use session::session;
+pub use replay::{Replay, replay};
+pub use session::{record, session};
 pub use talk::talk;
 
 /// A hash over the states of a crowd's game of pong.

@@ -1,4 +1,5 @@
-//! Two players of pong and a relay on bad networks: everything `lockstep` says and every state it confirms, as one hash.
+//! Two players of pong and a relay on bad networks: everything `lockstep` says and every state it confirms, as one hash;
+//! and the log that is kept of it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,9 +7,12 @@ use alloc::vec::Vec;
 use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{self, JoinAs, Peer};
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::Member;
+use sametick_lockstep::rows::row_as_bytes;
+use sametick_lockstep::session::{Facts, Member};
 use sametick_pong::{Pong, Setup, autopilot};
 use sametick_sim::{Game, StateHash, Tick, Time, schema_hash_of};
+use sametick_store::disk::MemDisk;
+use sametick_store::log::{Header, LogWriter, TickInputs};
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{Carrier, Channel};
 
@@ -28,11 +32,24 @@ struct World {
     now: Time,
     /// Over all that was said and confirmed so far.
     chain: StateHash,
+    /// Once the session has begun.
+    log: Option<LogWriter<MemDisk>>,
     buf: Vec<u8>,
 }
 
 /// A hash over every message of a session, every confirmed state, and what the peers counted.
 pub fn session(seed: u64, ticks: u32) -> StateHash {
+    played(seed, ticks.min(1_200)).outcome()
+}
+
+/// The log of a session of so many ticks, or a few more.
+pub fn record(seed: u64, ticks: u32) -> Vec<u8> {
+    let mut log = played(seed, ticks).log.expect("the session has begun");
+    log.flush().expect("memory does not fail");
+    log.disk().bytes().to_vec()
+}
+
+fn played(seed: u64, ticks: u32) -> World {
     let mut relay = Relay::new(RelayConfig::default());
     let mut players = Vec::new();
     for number in 0..2 {
@@ -42,13 +59,27 @@ pub fn session(seed: u64, ticks: u32) -> StateHash {
         let pair = Pair::new(Carrier::Datagrams, network, seed.wrapping_add(number));
         players.push(Player { pair, peer: None, confirmed: Tick::ZERO });
     }
-    let mut world = World { relay, players, now: Time::ZERO, chain: StateHash(seed), buf: Vec::new() };
+    let (chain, buf) = (StateHash(seed), Vec::new());
+    let mut world = World { relay, players, now: Time::ZERO, chain, log: None, buf };
     // Links first get to know their path, and players come one after the other.
-    let end_us = 1_000_000 + u64::from(ticks.min(1_200)) * Pong::RATE.tick_micros();
+    let end_us = 1_000_000 + u64::from(ticks) * Pong::RATE.tick_micros();
     while world.now.as_micros() < end_us {
         world.step(seed);
     }
-    world.outcome()
+    world
+}
+
+/// Without the time it began at, which is the machine's.
+fn header_of(facts: &Facts) -> Header {
+    Header {
+        build: facts.build,
+        commit: facts.commit.clone(),
+        schema: facts.schema,
+        setup: facts.setup.clone(),
+        seed: facts.seed,
+        rate: facts.rate,
+        ..Header::new(facts.game.clone(), facts.name.clone())
+    }
 }
 
 impl World {
@@ -129,9 +160,31 @@ impl World {
                 }
                 relay::Output::WakeAt(_) | relay::Output::Wait => return,
                 relay::Output::Close(member, why) => panic!("{member:?}: {why}"),
-                _ => {}
+                output => self.keep(output),
             }
         }
+    }
+
+    /// What belongs into the log.
+    fn keep(&mut self, output: relay::Output) {
+        let pushed = match (output, &mut self.log) {
+            (relay::Output::Begun(id), log) => {
+                let session = self.relay.session(id).expect("it has begun");
+                let header = header_of(session.facts());
+                *log = Some(LogWriter::new(MemDisk::new(), &header).expect("a good header"));
+                return;
+            }
+            (relay::Output::Record(_, record), Some(log)) => log.push(&record),
+            (relay::Output::Closed(id, tick), Some(log)) => {
+                let rows =
+                    self.relay.session(id).and_then(|session| session.rows(tick)).expect("just closed");
+                let mut inputs = TickInputs::new();
+                inputs.set(tick, rows.iter().map(row_as_bytes));
+                log.push_inputs(&inputs)
+            }
+            _ => return,
+        };
+        pushed.expect("records come in order, and memory does not fail");
     }
 
     fn outcome(&self) -> StateHash {

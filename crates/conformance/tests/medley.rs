@@ -1,6 +1,6 @@
 //! The conformance game itself is deterministic, and its results are pinned.
 
-use sametick_conformance::{Medley, Setup, fill, identity, run, session};
+use sametick_conformance::{Medley, Setup, fill, identity, record, replay, run, session};
 use sametick_sim::sync_test::sync_test;
 use sametick_sim::{Rng, StateHash};
 
@@ -41,4 +41,13 @@ fn the_identity_is_in_place() {
 fn a_session_is_the_same_each_time_and_another_for_each_seed() {
     assert_eq!(session(1, 300), session(1, 300));
     assert_ne!(session(1, 300), session(2, 300));
+}
+
+#[test]
+fn a_recorded_session_replays_to_what_its_players_agreed_on() {
+    let log = record(3, 300);
+    let done = replay(&log).unwrap();
+    assert!(done.hashes.len() >= 300 && done.checks >= 9, "{} ticks, {}", done.hashes.len(), done.checks);
+    assert_eq!(log, record(3, 300));
+    assert!(replay(&log[..10]).is_err());
 }

@@ -1,0 +1,48 @@
+//! A recorded game of pong, read and played again: the hash of every state.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sametick_pong::Pong;
+use sametick_sim::record::{Record, decode_inputs};
+use sametick_sim::{Game, Inputs, StateHash, from_canonical};
+use sametick_store::log::LogReader;
+
+/// What a log comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// The hash after every tick, from tick 1 on.
+    pub hashes: Vec<StateHash>,
+    /// How many hashes that players agreed on while they played were found again.
+    pub checks: u32,
+}
+
+/// Plays a log of this build again.
+pub fn replay(log: &[u8]) -> Result<Replay, String> {
+    let text = |error: &dyn core::fmt::Display| error.to_string();
+    let mut reader = LogReader::open(log).map_err(|error| text(&error))?;
+    if reader.header().build != Pong::BUILD {
+        return Err(alloc::format!("the log is of build {}, not {}", reader.header().build, Pong::BUILD));
+    }
+    let setup = from_canonical(&reader.header().setup).map_err(|error| alloc::format!("{error:?}"))?;
+    let (mut state, mut inputs, mut done) = (Pong::new(&setup), Inputs::new(), Replay::default());
+    let mut records = reader.holding();
+    while let Some(record) = records.next().map_err(|error| text(&error))? {
+        match record {
+            Record::Inputs(rows) => {
+                decode_inputs(rows.iter(), &mut inputs);
+                state.step(&inputs);
+                done.hashes.push(StateHash::of(&state));
+            }
+            Record::Check { tick, hash } => {
+                let at = usize::try_from(tick.0).ok().and_then(|tick| tick.checked_sub(1));
+                if at.and_then(|at| done.hashes.get(at)) != Some(hash) {
+                    return Err(alloc::format!("players agreed on something else after tick {tick}"));
+                }
+                done.checks += 1;
+            }
+            _ => {}
+        }
+    }
+    Ok(done)
+}
