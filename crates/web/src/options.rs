@@ -1,0 +1,92 @@
+//! What a page says when it begins, as JSON.
+
+use sametick_wire::Carrier;
+use sametick_wire::access::AccessKey;
+use serde::Deserialize;
+
+use crate::text::from_hex;
+
+/// How to play, where, and as whom.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The game's name.
+    pub game: String,
+    /// The session's name.
+    pub session: String,
+    /// The player's name.
+    pub name: String,
+    /// The ways to the server, the best first.
+    pub routes: Vec<Route>,
+    /// The root key in hexadecimal, where a passphrase is asked for.
+    pub key: Option<String>,
+    /// How many players the session is for, if it has to be begun.
+    pub players: u8,
+    /// Whether bots play for who is not there.
+    pub bots: bool,
+    /// Whether strangers may be shown it.
+    pub listed: bool,
+    /// Only watch.
+    pub watch: bool,
+    /// Milliseconds of Unix time.
+    pub unix_ms: f64,
+    /// The time that goes with it, as in every call.
+    pub now_us: f64,
+    /// 64 hexadecimal digits from the browser's randomness.
+    pub random: String,
+}
+
+/// A way to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Route {
+    /// Datagrams and streams.
+    WebTransport,
+    /// One stream.
+    WebSocket,
+}
+
+impl Route {
+    /// As pages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::WebTransport => "webtransport",
+            Route::WebSocket => "websocket",
+        }
+    }
+
+    /// What it can carry.
+    pub fn carrier(self) -> Carrier {
+        match self {
+            Route::WebTransport => Carrier::DatagramsAndStreams,
+            Route::WebSocket => Carrier::Stream,
+        }
+    }
+}
+
+impl Options {
+    /// Reads what a page says.
+    pub fn from_json(json: &str) -> Result<Options, String> {
+        let options: Options = serde_json::from_str(json).map_err(|error| format!("bad options: {error}"))?;
+        if options.routes.is_empty() {
+            return Err("no route to the server".into());
+        }
+        Ok(options)
+    }
+
+    /// The key that proves the passphrase, or that of a server without one.
+    pub fn access_key(&self) -> Result<AccessKey, String> {
+        match &self.key {
+            Some(key) => {
+                let root = from_hex(key).ok_or("a key has 64 hexadecimal digits")?;
+                Ok(AccessKey::from_root(&root))
+            }
+            None => Ok(AccessKey::open()),
+        }
+    }
+
+    /// The randomness.
+    pub fn random(&self) -> Result<[u8; 32], String> {
+        from_hex(&self.random).ok_or_else(|| "random has 64 hexadecimal digits".into())
+    }
+}

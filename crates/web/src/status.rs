@@ -1,0 +1,83 @@
+//! What a client is doing, as pages are told.
+
+use sametick_client::Status;
+use serde::Serialize;
+
+/// See [`Status`]; times are those of every call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PageStatus {
+    state: &'static str,
+    route: &'static str,
+    attempt: u32,
+    retry_at_us: Option<f64>,
+    silent_since_us: Option<f64>,
+    why: String,
+    seat: Option<u8>,
+    /// In percent, so that it is not news with every tick.
+    progress: u8,
+    ticks_per_second: u32,
+    watchers: u16,
+    restarts: u32,
+}
+
+/// What a status is told with.
+#[derive(Clone, Copy)]
+pub struct Around {
+    /// The route that was dialled last.
+    pub route: &'static str,
+    /// How often was dialled.
+    pub attempt: u32,
+    /// Where the player sits.
+    pub seat: Option<u8>,
+    /// How much is caught up with, from 0 to 1.
+    pub progress: f32,
+    /// The game's rate.
+    pub ticks_per_second: u32,
+    /// How many watch.
+    pub watchers: u16,
+    /// How often the session began anew.
+    pub restarts: u32,
+}
+
+impl PageStatus {
+    /// A status as pages are told.
+    pub fn new(status: Status, around: Around) -> PageStatus {
+        let (mut retry_at_us, mut silent_since_us, mut why) = (None, None, String::new());
+        let state = match status {
+            Status::Connecting => "connecting",
+            Status::Joining => "joining",
+            Status::Waiting => "waiting",
+            Status::CatchingUp => "catching-up",
+            Status::Playing => "playing",
+            Status::Watching => "watching",
+            Status::Stalled { since } => {
+                silent_since_us = Some(since.as_micros() as f64);
+                "stalled"
+            }
+            Status::Lost { retry_at, why: said } => {
+                (retry_at_us, why) = (Some(retry_at.as_micros() as f64), said);
+                "lost"
+            }
+            Status::Refused(said) => {
+                why = said;
+                "refused"
+            }
+            Status::Left => "left",
+        };
+        let Around { route, attempt, seat, progress, ticks_per_second, watchers, restarts } = around;
+        let progress = (progress * 100.0) as u8;
+        PageStatus {
+            state,
+            route,
+            attempt,
+            retry_at_us,
+            silent_since_us,
+            why,
+            seat,
+            progress,
+            ticks_per_second,
+            watchers,
+            restarts,
+        }
+    }
+}
