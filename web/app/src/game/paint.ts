@@ -93,7 +93,7 @@ function paintScore(to: CanvasRenderingContext2D, colours: Colours, scene: Scene
   to.textAlign = "center";
   to.textBaseline = "middle";
   to.fillStyle = colours.seats[seat.seat] ?? colours.text;
-  to.globalAlpha = 0.34;
+  to.globalAlpha = 0.6;
   to.font = `700 ${size}px ${FONT}`;
   to.fillText(String(seat.score), at.x, at.y);
   to.globalAlpha = 0.8;
@@ -125,7 +125,7 @@ export function label(seat: SeatHud): string {
 function paintTrail(to: CanvasRenderingContext2D, colours: Colours, { lens, trail, shapes }: Scene): void {
   const ball = shapes.find(({ kind }) => kind === KIND.ball);
   if (!ball || trail.length < 2) return;
-  const points = [ball, ...trail].map((point) => toScreen(lens, point));
+  const points = untilTurn([ball, ...trail].map((point) => toScreen(lens, point)));
   const [head, tail] = [points[0], points.at(-1)];
   if (!head || !tail || Math.hypot(head.x - tail.x, head.y - tail.y) < 1) return;
   const fade = to.createRadialGradient(head.x, head.y, 0, head.x, head.y, Math.hypot(head.x - tail.x, head.y - tail.y));
@@ -138,6 +138,17 @@ function paintTrail(to: CanvasRenderingContext2D, colours: Colours, { lens, trai
   for (const { x, y } of [...one, ...other.reverse()]) to.lineTo(x, y);
   to.fill();
   to.globalAlpha = 1;
+}
+
+/** The points up to where the ball bounced: a band cannot be bent that sharply. */
+function untilTurn(points: Point[]): Point[] {
+  const end = points.findIndex((point, i) => {
+    const [before, after] = [points[i - 1], points[i + 1]];
+    if (!before || !after) return false;
+    const [ax, ay, bx, by] = [point.x - before.x, point.y - before.y, after.x - point.x, after.y - point.y];
+    return ax * bx + ay * by < 0.8 * Math.hypot(ax, ay) * Math.hypot(bx, by);
+  });
+  return end < 0 ? points : points.slice(0, end + 1);
 }
 
 /** One side of a tapering band along points. */

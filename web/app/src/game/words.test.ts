@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Hud, SeatHud, ShownStatus } from "../worker/messages";
-import { noticeOf, promptOf, resultOf, scoreText, sentence } from "./words";
+import { lightOf, noticeOf, promptOf, resultOf, scoreText, sentence } from "./words";
 
 const status = (more: Partial<ShownStatus>): ShownStatus => ({
   state: "playing",
@@ -48,7 +48,7 @@ test("a lost connection says why and when it is tried again", () => {
   const notice = noticeOf(status({ state: "lost", why: "the connection was closed", retry_at_ms: 2_400 }), true, 1_000);
   expect(notice).toMatchObject({
     title: "Connection lost",
-    text: "The connection was closed. Trying again in 2 s. Your seat is kept.",
+    text: "The connection was closed. Trying again in 2\u00a0s. Your seat is kept.",
     small: true,
   });
 });
@@ -78,4 +78,10 @@ test("the end has a winner", () => {
 test("reasons become sentences", () => {
   expect(sentence("the server cannot be reached")).toBe("The server cannot be reached.");
   expect(sentence("Done!")).toBe("Done!");
+});
+
+test("the light is red only when there is no connection", () => {
+  expect(lightOf(status({}), null)).toEqual({ colour: "good", text: "WebSocket" });
+  expect(lightOf(status({ state: "catching-up" }), null).colour).toBe("warn");
+  expect(lightOf(status({ state: "lost" }), null).colour).toBe("bad");
 });

@@ -1,9 +1,39 @@
 // What the game page says, in plain words, about the connection and about the game.
 
-import type { Hud, RouteName, ShownStatus } from "../worker/messages";
+import type { Diagnostics, Hud, RouteName, ShownStatus } from "../worker/messages";
 import { label } from "./paint";
 
 export const ROUTE_TEXT: Record<RouteName, string> = { webtransport: "WebTransport", websocket: "WebSocket" };
+
+/** A traffic light, and what it says in a few words. */
+export interface Light {
+  colour: "good" | "warn" | "bad";
+  text: string;
+}
+
+export function lightOf(status: ShownStatus | null, diagnostics: Diagnostics | null): Light {
+  switch (status?.state) {
+    case "playing":
+    case "watching": {
+      const worried = diagnostics?.readings.some(({ level }) => level === "concerning") ?? false;
+      const route = status.route ? ROUTE_TEXT[status.route] : "connected";
+      const rtt = diagnostics ? ` · ${Math.round(diagnostics.rtt_ms)}\u00a0ms` : "";
+      return { colour: worried ? "warn" : "good", text: route + rtt };
+    }
+    case "waiting":
+      return { colour: "good", text: "waiting" };
+    case "catching-up":
+      return { colour: "warn", text: "catching up" };
+    case "stalled":
+      return { colour: "warn", text: "no news" };
+    case "lost":
+    case "refused":
+    case "left":
+      return { colour: "bad", text: "not connected" };
+    default:
+      return { colour: "warn", text: "connecting" };
+  }
+}
 
 export type Way = "watch" | "new-session" | "reload" | "again" | "home";
 
@@ -39,7 +69,7 @@ export function noticeOf(status: ShownStatus | null, started: boolean, now_ms: n
     case "stalled":
       return {
         name: "stalled",
-        title: `No news for ${Math.max(1, Math.round(status.silent_ms / 1000))} s`,
+        title: `No news for ${Math.max(1, Math.round(status.silent_ms / 1000))}\u00a0s`,
         text: "Still connected, but nothing arrives. This usually passes.",
         small: true,
       };
@@ -69,10 +99,10 @@ function connecting(status: ShownStatus, started: boolean): Notice {
 
 function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
   const seconds = status.retry_at_ms === null ? 0 : Math.max(0, Math.ceil((status.retry_at_ms - now_ms) / 1000));
-  const next = seconds > 0 ? `Trying again in ${seconds} s.` : "Trying again.";
+  const next = seconds > 0 ? `Trying again in ${seconds}\u00a0s.` : "Trying again.";
   return {
     name: "lost",
-    title: started ? "Connection lost" : "The server cannot be reached",
+    title: started ? "Connection lost" : "No connection yet",
     text: `${sentence(status.why)} ${next} ${started ? "Your seat is kept." : ""}`.trim(),
     busy: true,
     small: started,
