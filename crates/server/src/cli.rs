@@ -1,15 +1,12 @@
 //! The `sametick` command: what can be typed, and what happens then.
 
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use sametick_lockstep::relay::RelayConfig;
-use sametick_transport::clock::{Clock, random};
+use sametick_transport::clock::random;
 use sametick_transport::dial::Locator;
-use sametick_transport::hub::{App, Links};
-use sametick_transport::keeper::Keeper;
 use sametick_wire::access::AccessKey;
 use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
@@ -18,28 +15,27 @@ use crate::bot::{BotError, BotPlan, play_pong};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
 use crate::games::Games;
-use crate::listen::{Certificates, ListenArgs, ListenError, Listening};
+use crate::listen::{ListenArgs, ListenError};
 use crate::logs::{LogCommand, LogError, log};
-use crate::ping::{PingError, PingServer, Plan, ping};
+use crate::ping::{PingError, Plan, ping};
 use crate::play::{PlayError, PlayGame, play};
 use crate::recite::{ReciteArgs, ReciteError, recite};
-use crate::relay::RelayApp;
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
-use crate::signals::{self, Hangups};
-use crate::status::Status;
-use crate::trace::Trace;
+use crate::serve::{RelayArgs, serve_pings, serve_relay};
+use crate::up::{SettingsError, UpArgs, up};
 
 /// A runtime for real-time multiplayer games
 ///
-/// Without a command: a relay on every transport, for this machine only.
+/// Without a command: everything, for this machine only. Open the URL that is printed and play.
 #[derive(Debug, Parser)]
 #[command(
     name = "sametick",
     version,
     after_help = "\
 Examples:
-  sametick                                    a relay on this machine
+  sametick                                    everything on this machine: open the URL it prints
+  sametick up --listen 0.0.0.0:8080           the same, for others too
   sametick ping serve --listen 127.0.0.1:7800 answer pings
   sametick ping udp://127.0.0.1:7800          measure the way to it
   sametick relay --listen 0.0.0.0             let players meet
@@ -56,6 +52,19 @@ pub struct Command {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Everything in one process: pages to play on, and a relay on every transport
+    #[command(after_help = "\
+Examples:
+  sametick up                                 the same as sametick alone: http://127.0.0.1:8080
+  sametick up --listen 0.0.0.0:8080           for others on your network too
+  sametick up --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
+  sametick up --print-config > sametick.toml  a file with all settings, to change
+  sametick up --config sametick.toml --udp off
+  sametick up --behind-proxy --origin https://example.org --secret-file secret.txt
+
+WebSocket is on the same port as the pages, WebTransport on the UDP port of the same number.
+Browsers have WebTransport on https:// pages and on this machine only; other pages use WebSocket.")]
+    Up(Box<UpArgs>),
     /// Measure a link: handshake, round trips, loss and bytes
     Ping(PingArgs),
     /// Let players of any lockstep game meet
@@ -88,25 +97,6 @@ Ends with an error if the relay closed a tick otherwise than the log says.")]
     /// What this machine remembers: your name, passphrase and relay
     #[command(subcommand)]
     Config(ConfigCommand),
-}
-
-#[derive(Debug, Args)]
-struct RelayArgs {
-    #[command(flatten)]
-    listen: ListenArgs,
-
-    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency. If not given, as many
-    /// as the nearest player hardly feels
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
-    ticks_per_packet: Option<u32>,
-
-    /// Keep what goes on in this file, as JSON: sessions, players, and how their connections are
-    #[arg(long, value_name = "FILE")]
-    status: Option<PathBuf>,
-
-    /// Write every message into this file, a line of JSON each: some 100 kB a second for four players
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -265,15 +255,15 @@ fn size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// How often certificates are looked at.
-const RENEW_EVERY: std::time::Duration = std::time::Duration::from_secs(3_600);
-
 /// Why a command did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// A server did not start.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// A configuration file cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// A server could not be pinged.
     #[error(transparent)]
     Ping(#[from] PingError),
@@ -326,7 +316,8 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
-        None => runtime.block_on(serve_relay(&default_relay_args(), games))?,
+        None => runtime.block_on(up(&UpArgs::default(), games))?,
+        Some(What::Up(args)) => runtime.block_on(up(&args, games))?,
         Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
             runtime.block_on(serve_pings(&args))?;
         }
@@ -357,16 +348,6 @@ fn start_log() {
         .init();
 }
 
-/// What `sametick relay` without options means.
-fn default_relay_args() -> RelayArgs {
-    #[derive(Parser)]
-    struct Defaults {
-        #[command(flatten)]
-        args: RelayArgs,
-    }
-    Defaults::parse_from(["sametick"]).args
-}
-
 async fn measure(args: &PingArgs) -> Result<(), CommandError> {
     let url = args.url.as_ref().expect("clap asks for it");
     let plan = Plan { count: args.count, rate: args.rate, size: args.size, netem: args.client.netem() };
@@ -387,84 +368,4 @@ async fn play_bots(args: &BotArgs) -> Result<ExitCode, CommandError> {
     config::remember_relay(&relay);
     args.client.print(&report)?;
     Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
-    serve(args, "answers pings", "ping ", &mut PingServer::default(), PingServer::stop).await
-}
-
-async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
-    let config = RelayConfig { ticks_per_packet: args.ticks_per_packet, secret: random() };
-    let mut app = RelayApp::new(config, &args.listen.data, games.clone());
-    if let Some(path) = &args.trace {
-        app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
-    }
-    if let Some(path) = &args.status {
-        app.set_status(Status::create(path).map_err(|error| cannot_write(path, &error))?);
-    }
-    serve(&args.listen, "relays", "play pong --connect ", &mut app, RelayApp::stop).await?;
-    if !app.close() {
-        tracing::error!("the end of a log could not be written");
-    }
-    Ok(())
-}
-
-/// An error that names the file.
-fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
-}
-
-/// Runs an application on everything it should listen on until somebody ends it. `try_it` is the command that reaches it.
-async fn serve<A: App>(
-    args: &ListenArgs,
-    does: &str,
-    try_it: &str,
-    app: &mut A,
-    stop: fn(&mut A, &mut Links),
-) -> Result<(), CommandError> {
-    let Listening { mut hub, locators, keeper, secret, certificates } = args.open(Clock::start()).await?;
-    let mut out = io::stdout();
-    writeln!(out, "sametick {} {does}. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
-    // As it was called, so that the line can be copied.
-    let program = std::env::args().next().unwrap_or_else(|| "sametick".into());
-    for locator in &locators {
-        writeln!(out, "  {program} {try_it}'{locator}'")?;
-    }
-    let asked = if secret.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" };
-    writeln!(out, "  passphrase: {asked}")?;
-    writeln!(out, "  data: {}", args.data.display())?;
-    out.flush()?;
-    tokio::select! {
-        done = hub.run(app) => done?,
-        () = maintain(&secret, &keeper, &certificates) => {}
-        stop = signals::stop() => stop?,
-    }
-    writeln!(out, "stopping")?;
-    hub.with_links(|links| stop(app, links));
-    hub.run(app).await?;
-    let ignored: u64 = hub.endpoint_stats().iter().map(|stats| stats.ignored).sum();
-    tracing::info!(ignored, "packets and connections of strangers that got no answer");
-    Ok(())
-}
-
-/// Renews certificates in time, and reads everything again on SIGHUP. Never ends.
-async fn maintain(secret: &Secret, keeper: &Keeper, certificates: &Certificates) {
-    let mut hangups = Hangups::listen();
-    loop {
-        tokio::select! {
-            () = hangups.next() => reload_secret(secret, keeper),
-            () = tokio::time::sleep(RENEW_EVERY) => {}
-        }
-        certificates.renew();
-    }
-}
-
-fn reload_secret(secret: &Secret, keeper: &Keeper) {
-    match secret.key() {
-        Ok(key) => {
-            keeper.set_key(key);
-            tracing::info!("the passphrase has been read again");
-        }
-        Err(error) => tracing::error!(%error, "the old passphrase stays"),
-    }
 }

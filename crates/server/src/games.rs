@@ -37,6 +37,7 @@ mod known;
 mod rehearsal;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use sametick_sim::canon::DecodeError;
@@ -69,6 +70,9 @@ pub trait AnyGame: Send + Sync {
 
     /// How many ticks a second it runs at.
     fn rate(&self) -> TickRate;
+
+    /// How many may play it.
+    fn seats(&self) -> RangeInclusive<u8>;
 
     /// The state before the first tick, from the canonical bytes of a setup.
     fn begin(&self, setup: &[u8]) -> Result<Box<dyn Run>, DecodeError>;
@@ -211,21 +215,23 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// The [`Games`] of these types. After `=>` stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs
-/// are thought of at random.
+/// The [`Games`] of these types. In brackets stands how many may play; without that, as many as there are seats. After `=>`
+/// stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs are thought of at random.
 ///
 /// ```
 /// use sametick::games;
 /// use sametick_pong::{Pong, autopilot};
 ///
 /// assert_eq!(games![Pong].iter().count(), 1);
-/// assert!(games![Pong => autopilot].named("pong").is_some());
+/// assert!(games![Pong[2..=4] => autopilot].named("pong").is_some());
 /// ```
 #[macro_export]
 macro_rules! games {
-    ($($game:ty $(=> $autopilot:expr)?),* $(,)?) => {
+    ($($game:ty $([$seats:expr])? $(=> $autopilot:expr)?),* $(,)?) => {
         $crate::games::Games::new(::std::vec![$(
-            ::std::boxed::Box::new($crate::games::Known::<$game>::new()$(.with_autopilot($autopilot))?)
+            ::std::boxed::Box::new(
+                $crate::games::Known::<$game>::new()$(.with_seats($seats))?$(.with_autopilot($autopilot))?
+            )
         ),*])
     };
 }

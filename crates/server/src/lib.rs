@@ -1,6 +1,7 @@
 //! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
 //!
-//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which people [`play`] and [`bot`]s do.
+//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which people [`play`] and
+//! [`bot`]s do; [`up`] adds the pages to play on.
 //! The binary is one line around [`main`], which takes the [`mod@games`] it knows: a game author's own binary has the same
 //! commands for their game.
 #![allow(
@@ -17,7 +18,9 @@ mod desync;
 pub mod games;
 mod judge;
 pub mod listen;
+mod lobby;
 pub mod logs;
+mod pages;
 pub mod ping;
 pub mod play;
 pub mod progress;
@@ -27,10 +30,12 @@ pub mod relay;
 pub mod replay;
 pub mod report;
 pub mod secret;
+pub mod serve;
 mod signals;
 mod status;
 mod trace;
 mod tracer;
+pub mod up;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -1,8 +1,9 @@
-//! Opens what a server listens on: any of the four transports, each on a port of its own.
+//! Opens what a server listens on: any of the four transports.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use sametick_transport::clock::Clock;
@@ -10,11 +11,12 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::Hub;
 use sametick_transport::keeper::Keeper;
-use sametick_transport::site::Origins;
+use sametick_transport::site::{Origins, Pages, Site};
 use sametick_transport::tls::{CertHash, Certificate, CertificateError, Purpose};
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket;
 use sametick_transport::{quic, webtransport};
+use tokio::net::TcpListener;
 
 use crate::secret::{Secret, SecretError};
 
@@ -122,12 +124,14 @@ impl std::str::FromStr for Port {
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
     /// A port cannot be had.
-    #[error("{scheme}: cannot listen on {addr}: {error}{}", hint(.error, .scheme))]
+    #[error("{what}: cannot listen on {addr}: {error}{}", hint(.error, .option))]
     Bind {
         /// For what.
-        scheme: &'static str,
+        what: &'static str,
         /// Where.
         addr: SocketAddr,
+        /// The option that chooses another port.
+        option: String,
         /// Why not.
         error: io::Error,
     },
@@ -145,17 +149,18 @@ pub enum ListenError {
     /// There is no passphrase.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// The operating system failed us.
+    #[error(transparent)]
+    Io(#[from] io::Error),
     /// Every transport is off.
     #[error("nothing to listen on: --udp, --quic, --ws and --wt are all off")]
     Nothing,
 }
 
-fn hint(error: &io::Error, scheme: &str) -> String {
+fn hint(error: &io::Error, option: &str) -> String {
     match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            format!("; another program has it: choose another port with --{scheme} PORT")
-        }
-        io::ErrorKind::PermissionDenied => format!("; choose a port above 1023 with --{scheme} PORT"),
+        io::ErrorKind::AddrInUse => format!("; another program has it: choose another port with {option}"),
+        io::ErrorKind::PermissionDenied => format!("; choose a port above 1023 with {option}"),
         io::ErrorKind::AddrNotAvailable => "; this machine does not have that address: see --listen".into(),
         _ => String::new(),
     }
@@ -220,75 +225,155 @@ impl Certificates {
 }
 
 impl ListenArgs {
-    /// Opens everything. Needs a runtime.
-    pub async fn open(&self, clock: Clock) -> Result<Listening, ListenError> {
+    /// What these options open.
+    pub fn doors(&self) -> Doors {
+        let port = |place, given: Option<Port>| given.unwrap_or_else(|| self.listen.port(place));
+        Doors {
+            ip: self.listen.ip,
+            udp: port(0, self.udp),
+            quic: port(1, self.quic),
+            tcp: port(2, self.ws),
+            wt: port(3, self.wt),
+            tls: self.tls_cert.clone().zip(self.tls_key.clone()),
+            origins: self.origin.clone(),
+            secret_file: self.secret_file.clone(),
+            data: self.data.clone(),
+            web: None,
+        }
+    }
+}
+
+/// What a server opens, and what stands behind it.
+#[derive(Clone, Debug)]
+pub struct Doors {
+    /// On which address.
+    pub ip: IpAddr,
+    /// For raw UDP.
+    pub udp: Port,
+    /// For native QUIC.
+    pub quic: Port,
+    /// For WebSocket, and for pages if there are any.
+    pub tcp: Port,
+    /// For WebTransport.
+    pub wt: Port,
+    /// PEM files of a certificate chain and its key.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whose pages may connect besides those of this host.
+    pub origins: Vec<String>,
+    /// A file with the passphrase.
+    pub secret_file: Option<PathBuf>,
+    /// Where used proofs and self-signed certificates are kept.
+    pub data: PathBuf,
+    /// Set if there are pages on the TCP port.
+    pub web: Option<Web>,
+}
+
+/// How pages are served.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Web {
+    /// Whether a proxy stands before the TCP port, and is to be believed.
+    pub behind_proxy: bool,
+}
+
+impl Doors {
+    /// Opens everything. The TCP port comes last: who asks there is told of the others. Needs a runtime.
+    pub async fn open(
+        &self,
+        clock: Clock,
+        pages: impl FnOnce(&Listening) -> Option<Arc<dyn Pages>>,
+    ) -> Result<Listening, ListenError> {
         let data = |error| ListenError::Data { path: self.data.clone(), error };
         std::fs::create_dir_all(&self.data).map_err(data)?;
         let secret = Secret::find(self.secret_file.as_deref());
         let keeper = Keeper::open(secret.key()?, None, &self.data.join("used-proofs")).map_err(data)?;
         let certificates = self.certificates()?;
-        let mut hub = Hub::new(clock, Some(keeper.clone()));
-        let mut locators = Vec::new();
-        for (scheme, port) in self.ports() {
-            let addr = SocketAddr::new(self.listen.ip, port);
-            let bind = |error| ListenError::Bind { scheme: flag(scheme), addr, error };
-            let endpoint =
-                self.endpoint(scheme, addr, &keeper, certificates.of(scheme)).await.map_err(bind)?;
-            let local = endpoint.local_addr().map_err(bind)?;
-            let cert = certificates.pin(scheme);
-            locators.push(Locator { scheme, host: local.ip().to_string(), port: local.port(), cert });
-            hub.add(endpoint);
+        let hub = Hub::new(clock, Some(keeper.clone()));
+        let mut listening = Listening { hub, locators: Vec::new(), keeper, secret, certificates };
+        let tcp = self.bind_tcp().await?;
+        for (scheme, port) in [(Scheme::Udp, self.udp), (Scheme::Quic, self.quic), (Scheme::Wt, self.wt)] {
+            if let Port::On(port) = port {
+                self.open_udp(scheme, port, tcp.as_ref(), &mut listening)?;
+            }
         }
-        if locators.is_empty() {
+        if let Some(listener) = tcp {
+            let site = Site {
+                origins: Origins { allowed: self.origins.clone(), pages_port: None },
+                pages: pages(&listening),
+                behind_proxy: self.web.is_some_and(|web| web.behind_proxy),
+            };
+            let addr = listener.local_addr()?;
+            let (scheme, certificate) = match &listening.certificates {
+                Certificates::Configured(certificate) => (Scheme::Wss, Some(certificate)),
+                Certificates::Kept { .. } => (Scheme::Ws, None),
+            };
+            let endpoint = websocket::serve(listener, certificate, site)?;
+            listening.add(scheme, addr, Box::new(endpoint));
+        }
+        if listening.locators.is_empty() {
             return Err(ListenError::Nothing);
         }
-        Ok(Listening { hub, locators, keeper, secret, certificates })
+        Ok(listening)
     }
 
-    fn ports(&self) -> impl Iterator<Item = (Scheme, u16)> {
-        let ws = if self.tls_cert.is_some() { Scheme::Wss } else { Scheme::Ws };
-        let schemes =
-            [(Scheme::Udp, self.udp), (Scheme::Quic, self.quic), (ws, self.ws), (Scheme::Wt, self.wt)];
-        (0..).zip(schemes).filter_map(|(place, (scheme, given))| {
-            match given.unwrap_or_else(|| self.listen.port(place)) {
-                Port::On(port) => Some((scheme, port)),
-                Port::Off => None,
+    async fn bind_tcp(&self) -> Result<Option<TcpListener>, ListenError> {
+        let Port::On(port) = self.tcp else { return Ok(None) };
+        let addr = SocketAddr::new(self.ip, port);
+        let (what, option) = match self.web {
+            Some(_) => ("http", format!("--listen {}", SocketAddr::new(self.ip, port.wrapping_add(1)))),
+            None => ("ws", "--ws PORT".into()),
+        };
+        let bound = TcpListener::bind(addr).await;
+        bound.map(Some).map_err(|error| ListenError::Bind { what, addr, option, error })
+    }
+
+    /// Opens one of those that are on UDP.
+    fn open_udp(
+        &self,
+        scheme: Scheme,
+        port: u16,
+        tcp: Option<&TcpListener>,
+        listening: &mut Listening,
+    ) -> Result<(), ListenError> {
+        let addr = SocketAddr::new(self.ip, port);
+        let what = scheme.name();
+        let bind = |error| ListenError::Bind { what, addr, option: format!("--{what} PORT"), error };
+        let (keeper, certificate) = (listening.keeper.clone(), listening.certificates.of(scheme));
+        let endpoint: Box<dyn Endpoint> = match scheme {
+            Scheme::Udp => Box::new(UdpEndpoint::listen(addr, keeper).map_err(bind)?),
+            Scheme::Quic => Box::new(quic::listen(addr, keeper, certificate).map_err(bind)?),
+            _ => {
+                // Pages come from the TCP port, which may have another number.
+                let pages_port = tcp.filter(|_| self.web.is_some()).and_then(|tcp| tcp.local_addr().ok());
+                let origins =
+                    Origins { allowed: self.origins.clone(), pages_port: pages_port.map(|addr| addr.port()) };
+                Box::new(webtransport::listen(addr, certificate, origins).map_err(bind)?)
             }
-        })
+        };
+        let local = endpoint.local_addr().map_err(bind)?;
+        listening.add(scheme, local, endpoint);
+        Ok(())
     }
 
     fn certificates(&self) -> Result<Certificates, CertificateError> {
-        if let (Some(chain), Some(key)) = (&self.tls_cert, &self.tls_key) {
+        if let Some((chain, key)) = &self.tls {
             return Ok(Certificates::Configured(Certificate::load(chain, key)?));
         }
-        let names = ["localhost".to_owned(), self.listen.ip.to_string()];
+        let names = ["localhost".to_owned(), self.ip.to_string()];
         let keep = |purpose| Certificate::kept_in(&self.data, purpose, &names);
         Ok(Certificates::Kept { native: keep(Purpose::Native)?, browsers: keep(Purpose::Browsers)? })
     }
-
-    async fn endpoint(
-        &self,
-        scheme: Scheme,
-        addr: SocketAddr,
-        keeper: &Keeper,
-        certificate: &Certificate,
-    ) -> io::Result<Box<dyn Endpoint>> {
-        let origins = Origins { allowed: self.origin.clone(), pages_port: None };
-        Ok(match scheme {
-            Scheme::Udp => Box::new(UdpEndpoint::listen(addr, keeper.clone())?),
-            Scheme::Quic => Box::new(quic::listen(addr, keeper.clone(), certificate)?),
-            Scheme::Ws => Box::new(websocket::listen(addr, None, origins).await?),
-            Scheme::Wss => Box::new(websocket::listen(addr, Some(certificate), origins).await?),
-            Scheme::Wt => Box::new(webtransport::listen(addr, certificate, origins)?),
-        })
-    }
 }
 
-/// The name of the option that sets a scheme's port.
-fn flag(scheme: Scheme) -> &'static str {
-    match scheme {
-        Scheme::Wss => "ws",
-        other => other.name(),
+impl Listening {
+    fn add(&mut self, scheme: Scheme, at: SocketAddr, endpoint: Box<dyn Endpoint>) {
+        let cert = self.certificates.pin(scheme);
+        self.locators.push(Locator { scheme, host: at.ip().to_string(), port: at.port(), cert });
+        self.hub.add(endpoint);
+    }
+
+    /// Where one of the transports is reached, if it is open.
+    pub fn locator(&self, scheme: Scheme) -> Option<&Locator> {
+        self.locators.iter().find(|locator| locator.scheme == scheme)
     }
 }
 

@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use sametick_pong::{Pong, autopilot};
 
 fn main() -> ExitCode {
-    sametick::main(sametick::games![Pong => autopilot])
+    sametick::main(sametick::games![Pong[2..=4] => autopilot])
 }

@@ -6,14 +6,15 @@ use std::path::Path;
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant};
-use sametick_sim::SchemaHash;
 use sametick_sim::record::Leaving;
+use sametick_sim::{SchemaHash, Tick};
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
-use sametick_wire::{Closed, Time};
+use sametick_wire::{Channel, Closed, Time};
 
 use crate::games::Games;
 use crate::judge::Judge;
+use crate::lobby::{Lobby, LobbyKeeper};
 use crate::recorder::Recorder;
 use crate::status::Status;
 use crate::trace::Trace;
@@ -34,6 +35,7 @@ pub struct RelayApp {
     stopping: bool,
     tracer: Option<Tracer>,
     status: Option<Status>,
+    lobby: Option<LobbyKeeper>,
 }
 
 impl RelayApp {
@@ -53,6 +55,7 @@ impl RelayApp {
             stopping: false,
             tracer: None,
             status: None,
+            lobby: None,
         }
     }
 
@@ -69,6 +72,18 @@ impl RelayApp {
     /// Writes what goes on into a file from now on.
     pub fn set_status(&mut self, status: Status) {
         self.status = Some(status);
+    }
+
+    /// Shows who is there from now on.
+    pub(crate) fn set_lobby(&mut self, lobby: Lobby) {
+        self.lobby = Some(LobbyKeeper::new(lobby));
+    }
+
+    /// Notes that somebody may have come or gone.
+    fn change_lobby(&mut self, now: Time) {
+        if let Some(lobby) = &mut self.lobby {
+            lobby.changed(now);
+        }
     }
 
     /// Tells everybody and stops when they have been told.
@@ -111,10 +126,16 @@ impl RelayApp {
                 other => self.write_down(now, other),
             }
         };
+        let lobby_at = self.lobby.as_mut().and_then(|lobby| lobby.look(now, &self.relay));
+        self.wake_at = self.wake_at.into_iter().chain(lobby_at).min();
     }
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, output: Output) {
+        // The first tick ends the waiting.
+        if !matches!(output, Output::Closed(_, tick) if tick > Tick(1)) {
+            self.change_lobby(now);
+        }
         let RelayApp { relay, recorder, judge, tracer, .. } = self;
         match output {
             Output::Begun(id) => {
@@ -191,6 +212,9 @@ impl App for RelayApp {
             }
             Event::Message(key, channel, bytes) => {
                 let Some(member) = self.members.get(&key).copied() else { return };
+                if channel == Channel::Control {
+                    self.change_lobby(now);
+                }
                 if let Some(tracer) = &mut self.tracer {
                     tracer.received(now, &self.relay, member, channel, bytes);
                 }
@@ -203,6 +227,7 @@ impl App for RelayApp {
                     tracer.ended(member);
                 }
                 self.say_goodbye(member, why);
+                self.change_lobby(now);
                 self.relay.handle(now, Input::Closed(member, leaving(why)));
             }
             Event::Timeout => self.relay.handle(now, Input::Timeout),

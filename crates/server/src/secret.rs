@@ -58,6 +58,11 @@ impl Secret {
         *self == Secret::Open
     }
 
+    /// Whether one is asked for, in words.
+    pub fn asked(&self) -> &'static str {
+        if self.is_open() { "none: anybody who reaches a port may come in" } else { "asked for" }
+    }
+
     /// The key; a file is read again each time.
     pub fn key(&self) -> Result<AccessKey, SecretError> {
         match self {

@@ -30,3 +30,7 @@ mod replay;
 mod screen;
 #[path = "it/trial.rs"]
 mod trial;
+#[path = "it/up.rs"]
+mod up;
+#[path = "it/web.rs"]
+mod web;

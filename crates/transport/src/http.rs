@@ -46,13 +46,12 @@ const MAX_LIFE: Duration = Duration::from_secs(60);
 const REQUESTS_PER_SECOND: u32 = 20;
 const REQUEST_BURST: u32 = 60;
 
-/// Listens on a port of its own; with a certificate, for `wss://` and `https://`.
-pub(crate) async fn listen(
-    addr: SocketAddr,
+/// Serves whoever comes to a listener; with a certificate, for `wss://` and `https://`.
+pub(crate) fn serve(
+    listener: TcpListener,
     certificate: Option<&Certificate>,
     site: Site,
 ) -> io::Result<TaskEndpoint<Running>> {
-    let listener = TcpListener::bind(addr).await?;
     let local_addr = listener.local_addr()?;
     let tls = certificate.map(tls_acceptor).transpose().map_err(io::Error::other)?;
     let (reporter, events) = reports();

@@ -13,7 +13,7 @@ use rustls::pki_types::ServerName;
 use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
 use sametick_wire::{Carrier, LaneId};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
@@ -64,7 +64,16 @@ pub async fn listen(
     certificate: Option<&Certificate>,
     site: impl Into<Site>,
 ) -> io::Result<TaskEndpoint<Running>> {
-    http::listen(addr, certificate, site.into()).await
+    serve(TcpListener::bind(addr).await?, certificate, site)
+}
+
+/// As [`listen`], on a port that has been taken already.
+pub fn serve(
+    listener: TcpListener,
+    certificate: Option<&Certificate>,
+    site: impl Into<Site>,
+) -> io::Result<TaskEndpoint<Running>> {
+    http::serve(listener, certificate, site.into())
 }
 
 /// Runs a connection whose upgrade has been answered, of which these bytes have been read: hello, answer, link. `None` if it

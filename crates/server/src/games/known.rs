@@ -1,5 +1,8 @@
 //! A game of a known type, behind the interface that all games share.
 
+use std::ops::RangeInclusive;
+
+use sametick_lockstep::rows::MAX_SEATS;
 use sametick_sim::canon::{self, DecodeError, from_canonical};
 use sametick_sim::diff::{self, Difference};
 use sametick_sim::hash::{self, Part};
@@ -16,18 +19,25 @@ use super::{AnyGame, Layout, Run, ShowError};
 pub struct Known<G: Game> {
     autopilot: Option<fn(&G, Seat) -> G::Input>,
     setup: Option<fn(u64) -> G::Setup>,
+    seats: (u8, u8),
 }
 
 impl<G: Game> Known<G> {
     /// With inputs and setups of chance in rehearsals.
     pub const fn new() -> Known<G> {
-        Known { autopilot: None, setup: None }
+        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u8) }
     }
 
     /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
     #[must_use]
     pub const fn with_autopilot(self, autopilot: fn(&G, Seat) -> G::Input) -> Known<G> {
         Known { autopilot: Some(autopilot), ..self }
+    }
+
+    /// So many may play it.
+    #[must_use]
+    pub fn with_seats(self, seats: RangeInclusive<u8>) -> Known<G> {
+        Known { seats: (*seats.start(), *seats.end()), ..self }
     }
 
     /// In rehearsals, the setups are these, each from a seed.
@@ -62,6 +72,10 @@ impl<G: Game> AnyGame for Known<G> {
 
     fn rate(&self) -> TickRate {
         G::RATE
+    }
+
+    fn seats(&self) -> RangeInclusive<u8> {
+        self.seats.0..=self.seats.1
     }
 
     fn begin(&self, setup: &[u8]) -> Result<Box<dyn Run>, DecodeError> {

@@ -136,7 +136,7 @@ fn what_goes_wrong_is_said_in_one_line_with_what_to_do() {
         (&["ping", "serve", "--udp", &port], &["Address already in use", "choose another port with --udp"]),
         (&["ping", "serve", "--data", "/proc/nowhere"], &["data folder /proc/nowhere", "--data"]),
         (&["ping", "serve", "--secret-file", "missing"], &["passphrase file missing cannot be read"]),
-        (&["ping", "serve", "--listen", "192.0.2.1"], &["192.0.2.1:7777", "see --listen"]),
+        (&["ping", "serve", "--listen", "192.0.2.1"], &["192.0.2.1:7779", "see --listen"]),
         (
             &["ping", "serve", "--udp", "off", "--quic", "off", "--ws", "off", "--wt", "off"],
             &["nothing to listen on"],

@@ -1,0 +1,151 @@
+//! Who is there, for pages to show: the relay writes it down when something changes, and whoever asks reads the last of
+//! that. Neither waits for the other.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use sametick_lockstep::relay::Relay;
+use sametick_lockstep::session::Session;
+use sametick_wire::Time;
+use serde::Serialize;
+
+/// Changes are gathered for so long before they are written down: who opens a link says right after what for.
+const GATHER_US: u64 = 50_000;
+
+/// How often they are written down at most.
+const EVERY_US: u64 = 500_000;
+
+/// What was written down last. A copy is the same lobby.
+#[derive(Clone, Default)]
+pub struct Lobby(Arc<Mutex<Arc<Seen>>>);
+
+/// The sessions as they were at a moment.
+pub struct Seen {
+    at: Instant,
+    sessions: Vec<SeenSession>,
+}
+
+struct SeenSession {
+    is_listed: bool,
+    /// None while it waits for players.
+    ticks_per_second: Option<u32>,
+    shown: ShownSession,
+}
+
+/// What a page is told of a session.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownSession {
+    name: String,
+    game: String,
+    build: String,
+    tick: u32,
+    seconds: u32,
+    seats: u8,
+    players: Vec<ShownPlayer>,
+    watchers: usize,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ShownPlayer {
+    seat: u8,
+    name: String,
+}
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen { at: Instant::now(), sessions: Vec::new() }
+    }
+}
+
+impl Lobby {
+    /// What was written down last.
+    pub fn read(&self) -> Arc<Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn write(&self, seen: Seen) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(seen);
+    }
+}
+
+impl Seen {
+    /// How many sessions there are, and how many play in them.
+    pub fn counts(&self) -> (usize, usize) {
+        let players = self.sessions.iter().map(|session| session.shown.players.len()).sum();
+        (self.sessions.len(), players)
+    }
+
+    /// The sessions that want to be seen. Ticks close with the clock, so the present one is known without asking.
+    pub fn listed(&self) -> Vec<ShownSession> {
+        let passed_ms = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = |session: &SeenSession| {
+            let mut shown = session.shown.clone();
+            if let Some(rate) = session.ticks_per_second.filter(|rate| *rate > 0) {
+                let passed = passed_ms.saturating_mul(rate.into()) / 1_000;
+                shown.tick = shown.tick.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+                shown.seconds = shown.tick / rate;
+            }
+            shown
+        };
+        self.sessions.iter().filter(|session| session.is_listed).map(now).collect()
+    }
+}
+
+/// The relay's side of a lobby.
+pub struct LobbyKeeper {
+    lobby: Lobby,
+    /// When what has changed is to be written down, if anything has.
+    due_at: Option<Time>,
+    next_at: Time,
+}
+
+impl LobbyKeeper {
+    pub fn new(lobby: Lobby) -> LobbyKeeper {
+        LobbyKeeper { lobby, due_at: None, next_at: Time::ZERO }
+    }
+
+    /// Somebody has come or gone, or may have.
+    pub fn changed(&mut self, now: Time) {
+        self.due_at.get_or_insert(now.plus_micros(GATHER_US).max(self.next_at));
+    }
+
+    /// Writes down what has changed if it is time to. Says when it will be.
+    pub fn look(&mut self, now: Time, relay: &Relay) -> Option<Time> {
+        if self.due_at.is_some_and(|at| at <= now) {
+            self.due_at = None;
+            self.next_at = now.plus_micros(EVERY_US);
+            let sessions = relay.sessions().map(|(_, session)| see(session)).collect();
+            self.lobby.write(Seen { at: Instant::now(), sessions });
+        }
+        self.due_at
+    }
+}
+
+fn see(session: &Session) -> SeenSession {
+    let facts = session.facts();
+    let mut watchers = 0;
+    let mut players = Vec::new();
+    for participant in session.participants() {
+        match participant.seat {
+            Some(seat) => players.push(ShownPlayer { seat: seat.0, name: participant.name.into() }),
+            None => watchers += 1,
+        }
+    }
+    players.sort_by_key(|player| player.seat);
+    let rate = facts.rate.per_second();
+    let tick = session.history().last().0;
+    SeenSession {
+        is_listed: facts.listed,
+        ticks_per_second: session.wake_at().map(|_| rate),
+        shown: ShownSession {
+            name: facts.name.clone(),
+            game: facts.game.clone(),
+            build: facts.build.to_string(),
+            tick,
+            seconds: tick / rate.max(1),
+            seats: facts.seats,
+            players,
+            watchers,
+        },
+    }
+}

@@ -1,0 +1,75 @@
+//! What a browser sees on the port of `sametick up`: the built pages, and a few answers in JSON for them.
+
+mod api;
+mod files;
+
+use sametick_transport::site::{Bytes, HeaderMap, Method, Pages, Request, Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use crate::games::Games;
+use crate::listen::Listening;
+use crate::lobby::Lobby;
+use api::Api;
+
+/// Sent with everything. Scripts come from here only; pages connect to this host on other ports, too (WebTransport), and
+/// stand in nobody's frame.
+const HEADERS: [(&str, &str); 4] = [
+    (
+        "content-security-policy",
+        "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; \
+         connect-src 'self' ws: wss: https:; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
+         object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+];
+
+/// The pages and the API.
+pub struct WebPages {
+    api: Api,
+}
+
+impl WebPages {
+    /// For a server that listens like this.
+    pub fn new(listening: &Listening, games: Games, lobby: Lobby) -> WebPages {
+        WebPages { api: Api::new(listening, games, lobby) }
+    }
+}
+
+impl Pages for WebPages {
+    fn answer(&self, request: &Request<()>) -> Response<Bytes> {
+        let path = request.uri().path();
+        let mut response = if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
+            set(response.headers_mut(), header::ALLOW.as_str(), "GET, HEAD");
+            response
+        } else if path == "/api" || path.starts_with("/api/") {
+            self.api.answer(request)
+        } else {
+            files::answer(path, request.headers())
+        };
+        for (name, value) in HEADERS {
+            set(response.headers_mut(), name, value);
+        }
+        response
+    }
+}
+
+/// An answer for programs, true for this moment only.
+fn answer_json(status: StatusCode, value: &Value) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(value.to_string()));
+    *response.status_mut() = status;
+    set(response.headers_mut(), header::CONTENT_TYPE.as_str(), "application/json");
+    set(response.headers_mut(), header::CACHE_CONTROL.as_str(), "no-store");
+    response
+}
+
+fn error(status: StatusCode, why: &str) -> Response<Bytes> {
+    answer_json(status, &json!({ "error": why }))
+}
+
+fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    let value = header::HeaderValue::from_str(value).expect("our own headers are plain text");
+    headers.insert(name, value);
+}

@@ -1,0 +1,166 @@
+//! The API of the pages: how the server is, what it is, and who plays.
+
+use std::time::Instant;
+
+use sametick_transport::clock::unix_seconds;
+use sametick_transport::dial::{Locator, Scheme};
+use sametick_transport::keeper::Keeper;
+use sametick_transport::site::{Bytes, HeaderMap, Request, Response, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::{answer_json, error, set};
+use crate::games::{AnyGame, Games};
+use crate::listen::{Certificates, Listening};
+use crate::lobby::Lobby;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How a page proves the passphrase: `Authorization: Sametick HEX`.
+const PROOF_SCHEME: &str = "Sametick ";
+
+/// Everything the API tells of.
+pub struct Api {
+    started: Instant,
+    games: Games,
+    lobby: Lobby,
+    /// Where others than pages reach it; and pages, on WebTransport.
+    locators: Vec<Locator>,
+    certificates: Certificates,
+    keeper: Keeper,
+    is_locked: bool,
+}
+
+impl Api {
+    pub fn new(listening: &Listening, games: Games, lobby: Lobby) -> Api {
+        Api {
+            started: Instant::now(),
+            games,
+            lobby,
+            locators: listening.locators.clone(),
+            certificates: listening.certificates.clone(),
+            keeper: listening.keeper.clone(),
+            is_locked: !listening.secret.is_open(),
+        }
+    }
+
+    pub fn answer(&self, request: &Request<()>) -> Response<Bytes> {
+        match request.uri().path() {
+            "/api/health" => answer_json(StatusCode::OK, &self.health()),
+            "/api/server" => answer_json(StatusCode::OK, &self.server(request.headers())),
+            "/api/sessions" if !self.may_see(request.headers()) => {
+                let why =
+                    "this server asks for a passphrase; show the proof of it that docs/protocol.md describes";
+                let mut response = error(StatusCode::UNAUTHORIZED, why);
+                set(response.headers_mut(), header::WWW_AUTHENTICATE.as_str(), PROOF_SCHEME.trim_end());
+                response
+            }
+            "/api/sessions" => {
+                answer_json(StatusCode::OK, &json!({ "sessions": self.lobby.read().listed() }))
+            }
+            _ => error(
+                StatusCode::NOT_FOUND,
+                "there is nothing here; there are /api/health, /api/server and /api/sessions",
+            ),
+        }
+    }
+
+    fn health(&self) -> Value {
+        let (sessions, players) = self.lobby.read().counts();
+        json!({
+            "status": "ok",
+            "version": VERSION,
+            "commit": crate::COMMIT,
+            "uptime_s": self.started.elapsed().as_secs(),
+            "sessions": sessions,
+            "players": players,
+        })
+    }
+
+    fn server(&self, headers: &HeaderMap) -> Value {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).and_then(name_of);
+        let games: Vec<Value> = self.games.iter().map(game).collect();
+        let find = |scheme| self.locators.iter().find(|locator| locator.scheme == scheme);
+        // Kept certificates are made anew while the server runs: the hash is that of this moment.
+        let pin = |scheme| self.certificates.pin(scheme);
+        let webtransport = find(Scheme::Wt)
+            .map(|wt| json!({ "port": wt.port, "cert": pin(Scheme::Wt).map(|hash| hash.to_string()) }));
+        let native = [Scheme::Udp, Scheme::Quic].into_iter().filter_map(|scheme| {
+            let locator = find(scheme)?.clone();
+            let host = host.map_or(locator.host.clone(), str::to_owned);
+            Some(Locator { host, cert: pin(scheme), ..locator }.to_string())
+        });
+        json!({
+            "version": VERSION,
+            "commit": crate::COMMIT,
+            "locked": self.is_locked,
+            "games": games,
+            "websocket": { "path": "/ws" },
+            "webtransport": webtransport,
+            "native": native.collect::<Vec<_>>(),
+        })
+    }
+
+    /// Whether whoever asks knows the passphrase, if there is one.
+    fn may_see(&self, headers: &HeaderMap) -> bool {
+        let proof = || {
+            let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+            let proof = from_hex(shown.strip_prefix(PROOF_SCHEME)?)?;
+            Some(self.keeper.key().is_page_proof(unix_seconds() / 60, &proof))
+        };
+        !self.is_locked || proof().unwrap_or(false)
+    }
+}
+
+fn game(game: &dyn AnyGame) -> Value {
+    let seats = game.seats();
+    json!({
+        "name": game.name(),
+        "build": game.build().to_string(),
+        "ticks_per_second": game.rate().per_second(),
+        "seats": [seats.start(), seats.end()],
+    })
+}
+
+/// The name in `name:port` or `[v6]:port`, if it looks like one.
+fn name_of(host: &str) -> Option<&str> {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, _)) => name,
+        None => host.split(':').next()?,
+    };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':' | b'_');
+    (!name.is_empty() && name.bytes().all(is_plain)).then_some(name)
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes().as_chunks::<2>();
+    let bytes: Option<Vec<u8>> = match digits {
+        (pairs, []) if pairs.len() == 32 => pairs
+            .iter()
+            .map(|[high, low]| {
+                let digit = |digit: u8| char::from(digit).to_digit(16);
+                Some((digit(*high)? << 4 | digit(*low)?) as u8)
+            })
+            .collect(),
+        _ => None,
+    };
+    bytes?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_proofs_are_read_with_care() {
+        assert_eq!(name_of("example.org:8080"), Some("example.org"));
+        assert_eq!(name_of("[::1]:8080"), Some("::1"));
+        assert_eq!(name_of("127.0.0.1"), Some("127.0.0.1"));
+        for bad in ["", ":80", "a b", "<script>", "a/b:1", "[]:1"] {
+            assert_eq!(name_of(bad), None, "{bad}");
+        }
+        assert_eq!(from_hex(&"aF".repeat(32)), Some([0xaf; 32]));
+        for bad in ["", "ag", &"0".repeat(63), &"0".repeat(66), &"é".repeat(32)] {
+            assert_eq!(from_hex(bad), None, "{bad}");
+        }
+    }
+}

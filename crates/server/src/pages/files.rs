@@ -1,0 +1,154 @@
+//! The files of the web app, which the build puts into this program, small and ready to send.
+
+use sametick_transport::site::{Bytes, HeaderMap, Response, StatusCode, header};
+
+use super::{error, set};
+
+/// A file as the build made it.
+struct File {
+    /// As in the address, from the first slash on.
+    path: &'static str,
+    content_type: &'static str,
+    /// Names a content: the hash of it.
+    tag: &'static str,
+    /// Its name changes with its content, so it may be kept for ever.
+    is_immutable: bool,
+    plain: &'static [u8],
+    gzip: Option<&'static [u8]>,
+    brotli: Option<&'static [u8]>,
+}
+
+// `FILES`, sorted by path.
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// What is shown for every address of the app that is no file: the app itself finds out what it means.
+const INDEX: &str = "/index.html";
+
+/// The file at a path, or the app.
+pub fn answer(path: &str, headers: &HeaderMap) -> Response<Bytes> {
+    match find(path).or_else(|| find(INDEX).filter(|_| is_route(path))) {
+        Some(file) => file.answer(headers),
+        None => error(StatusCode::NOT_FOUND, "there is no such file"),
+    }
+}
+
+fn find(path: &str) -> Option<&'static File> {
+    let path = if path == "/" { INDEX } else { path };
+    FILES.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| FILES.get(at))
+}
+
+/// A name with a dot means a file: a page that asks for a script must not be given the app instead.
+fn is_route(path: &str) -> bool {
+    !path.rsplit('/').next().unwrap_or_default().contains('.') && !path.starts_with("/assets/")
+}
+
+impl File {
+    fn answer(&self, headers: &HeaderMap) -> Response<Bytes> {
+        let accepts = |coding| accepts(headers, coding);
+        let (body, coding) = match (self.brotli, self.gzip) {
+            (Some(brotli), _) if accepts("br") => (brotli, Some("br")),
+            (_, Some(gzip)) if accepts("gzip") => (gzip, Some("gzip")),
+            _ => (self.plain, None),
+        };
+        // Another coding is another content.
+        let tag =
+            format!("\"{}{}\"", self.tag, coding.map(|coding| format!("-{coding}")).unwrap_or_default());
+        let mut response = Response::new(Bytes::new());
+        let told = response.headers_mut();
+        let kept = if self.is_immutable { "public, max-age=31536000, immutable" } else { "no-cache" };
+        set(told, header::CACHE_CONTROL.as_str(), kept);
+        set(told, header::ETAG.as_str(), &tag);
+        set(told, header::VARY.as_str(), "accept-encoding");
+        if is_known(headers, &tag) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        set(told, header::CONTENT_TYPE.as_str(), self.content_type);
+        if let Some(coding) = coding {
+            set(told, header::CONTENT_ENCODING.as_str(), coding);
+        }
+        *response.body_mut() = Bytes::from_static(body);
+        response
+    }
+}
+
+/// Whether a coding may be used: it is named, and not with weight zero.
+fn accepts(headers: &HeaderMap, coding: &str) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|offer| {
+        let (name, weight) = offer.split_once(';').unwrap_or((offer, ""));
+        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+        name.trim().eq_ignore_ascii_case(coding) && weight != Some(0.0)
+    })
+}
+
+/// Whether whoever asks has this content already.
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|known| {
+        let known = known.trim();
+        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: File = File {
+        path: "/assets/app-0123abcd.js",
+        content_type: "text/javascript; charset=utf-8",
+        tag: "77",
+        is_immutable: true,
+        plain: b"plain",
+        gzip: Some(b"gz"),
+        brotli: Some(b"b"),
+    };
+
+    fn ask(file: &File, asked: &[(header::HeaderName, &str)]) -> (u16, Vec<u8>, HeaderMap) {
+        let headers: HeaderMap =
+            asked.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect();
+        let (head, body) = file.answer(&headers).into_parts();
+        (head.status.as_u16(), body.to_vec(), head.headers)
+    }
+
+    #[test]
+    fn the_smallest_form_that_is_accepted_is_sent() {
+        for (accepted, body, coding) in [
+            ("gzip, deflate, br", &b"b"[..], Some("br")),
+            ("gzip", b"gz", Some("gzip")),
+            ("br;q=0, GZIP;q=0.5", b"gz", Some("gzip")),
+            ("deflate, broken", b"plain", None),
+        ] {
+            let (status, sent, headers) = ask(&SCRIPT, &[(header::ACCEPT_ENCODING, accepted)]);
+            assert_eq!((status, &sent[..]), (200, body), "{accepted}");
+            assert_eq!(headers.get("content-encoding").map(|value| value.to_str().unwrap()), coding);
+            assert_eq!(headers["vary"], "accept-encoding");
+            assert_eq!(headers["cache-control"], "public, max-age=31536000, immutable");
+            // With the tag of what was sent it is not sent again; with that of another coding it is.
+            let tag = headers["etag"].to_str().unwrap();
+            let known = [(header::ACCEPT_ENCODING, accepted), (header::IF_NONE_MATCH, tag)];
+            let (status, sent, _) = ask(&SCRIPT, &known);
+            assert_eq!((status, sent.len()), (304, 0));
+            let known =
+                [(header::ACCEPT_ENCODING, accepted), (header::IF_NONE_MATCH, "\"other\", W/\"77-x\"")];
+            assert_eq!(ask(&SCRIPT, &known).0, 200);
+        }
+        assert_eq!(ask(&SCRIPT, &[(header::IF_NONE_MATCH, "\"1\", W/\"77\"")]).0, 304);
+        assert_eq!(ask(&SCRIPT, &[(header::IF_NONE_MATCH, "*")]).0, 304);
+    }
+
+    #[test]
+    fn routes_are_the_app_and_files_are_files() {
+        assert!(FILES.is_sorted_by_key(|file| file.path));
+        for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/nonsense"] {
+            let response = answer(path, &HeaderMap::new());
+            assert_eq!(response.status(), 200, "{path}");
+            assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+            assert_eq!(response.headers()["cache-control"], "no-cache");
+        }
+        for path in ["/missing.js", "/assets/missing", "/../Cargo.toml", "/..%2fCargo.toml", "//etc/x.y"] {
+            assert_eq!(answer(path, &HeaderMap::new()).status(), 404, "{path}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Runs what listens: opens the doors, says where they are, and ends when it is told to.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use sametick_lockstep::relay::RelayConfig;
+use sametick_transport::clock::{Clock, random};
+use sametick_transport::hub::{App, Links};
+use sametick_transport::keeper::Keeper;
+
+use crate::cli::CommandError;
+use crate::games::Games;
+use crate::listen::{Certificates, ListenArgs, Listening};
+use crate::ping::PingServer;
+use crate::relay::RelayApp;
+use crate::secret::Secret;
+use crate::signals::{self, Hangups};
+use crate::status::Status;
+use crate::trace::Trace;
+
+/// How often certificates are looked at.
+const RENEW_EVERY: Duration = Duration::from_secs(3_600);
+
+/// What `sametick relay` takes.
+#[derive(Debug, Args)]
+pub struct RelayArgs {
+    #[command(flatten)]
+    listen: ListenArgs,
+
+    #[command(flatten)]
+    options: RelayOptions,
+}
+
+/// How a relay works, and what it writes down.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RelayOptions {
+    /// How many closed ticks to send together: more cost fewer bytes, and as many ticks of latency. If not given, as many
+    /// as the nearest player hardly feels
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    pub ticks_per_packet: Option<u32>,
+
+    /// Keep what goes on in this file, as JSON: sessions, players, and how their connections are
+    #[arg(long, value_name = "FILE")]
+    pub status: Option<PathBuf>,
+
+    /// Write every message into this file, a line of JSON each: some 100 kB a second for four players
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+}
+
+impl RelayOptions {
+    /// A relay as these say.
+    pub fn app(&self, data: &Path, games: &Games) -> io::Result<RelayApp> {
+        let config = RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random() };
+        let mut app = RelayApp::new(config, data, games.clone());
+        if let Some(path) = &self.trace {
+            app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
+        }
+        if let Some(path) = &self.status {
+            app.set_status(Status::create(path).map_err(|error| cannot_write(path, &error))?);
+        }
+        Ok(app)
+    }
+}
+
+/// An error that names the file.
+fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+}
+
+/// Answers pings until somebody ends it.
+pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
+    let listening = args.doors().open(Clock::start(), |_| None).await?;
+    greet("answers pings", "ping ", &listening, &args.data)?;
+    run(listening, &mut PingServer::default(), PingServer::stop).await
+}
+
+/// Relays until somebody ends it.
+pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
+    let mut app = args.options.app(&args.listen.data, games)?;
+    let listening = args.listen.doors().open(Clock::start(), |_| None).await?;
+    greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
+    run(listening, &mut app, RelayApp::stop).await?;
+    close(app);
+    Ok(())
+}
+
+/// Waits until a relay has written everything.
+pub fn close(app: RelayApp) {
+    if !app.close() {
+        tracing::error!("the end of a log could not be written");
+    }
+}
+
+/// Says what goes on where. `try_it` is the command that reaches it.
+fn greet(does: &str, try_it: &str, listening: &Listening, data: &Path) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "sametick {} {does}. Ctrl-C ends it.", env!("CARGO_PKG_VERSION"))?;
+    // As it was called, so that the line can be copied.
+    let program = std::env::args().next().unwrap_or_else(|| "sametick".into());
+    for locator in &listening.locators {
+        writeln!(out, "  {program} {try_it}'{locator}'")?;
+    }
+    writeln!(out, "  passphrase: {}", listening.secret.asked())?;
+    writeln!(out, "  data: {}", data.display())?;
+    out.flush()
+}
+
+/// Runs an application until it is done or somebody ends it, and then until everybody has been told.
+pub async fn run<A: App>(
+    listening: Listening,
+    app: &mut A,
+    stop: fn(&mut A, &mut Links),
+) -> Result<(), CommandError> {
+    let Listening { mut hub, keeper, secret, certificates, .. } = listening;
+    tokio::select! {
+        done = hub.run(app) => done?,
+        () = maintain(&secret, &keeper, &certificates) => {}
+        stop = signals::stop() => stop?,
+    }
+    writeln!(io::stdout(), "stopping")?;
+    hub.with_links(|links| stop(app, links));
+    hub.run(app).await?;
+    let ignored: u64 = hub.endpoint_stats().iter().map(|stats| stats.ignored).sum();
+    tracing::info!(ignored, "packets and connections of strangers that got no answer");
+    Ok(())
+}
+
+/// Renews certificates in time, and reads everything again on SIGHUP. Never ends.
+async fn maintain(secret: &Secret, keeper: &Keeper, certificates: &Certificates) {
+    let mut hangups = Hangups::listen();
+    loop {
+        tokio::select! {
+            () = hangups.next() => reload_secret(secret, keeper),
+            () = tokio::time::sleep(RENEW_EVERY) => {}
+        }
+        certificates.renew();
+    }
+}
+
+fn reload_secret(secret: &Secret, keeper: &Keeper) {
+    match secret.key() {
+        Ok(key) => {
+            keeper.set_key(key);
+            tracing::info!("the passphrase has been read again");
+        }
+        Err(error) => tracing::error!(%error, "the old passphrase stays"),
+    }
+}

@@ -1,0 +1,96 @@
+//! `sametick up`: pages to play on, a relay behind them, on every transport and in one process.
+
+mod settings;
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, UdpSocket};
+use std::path::Path;
+use std::sync::Arc;
+
+use sametick_transport::clock::Clock;
+use sametick_transport::dial::{Locator, Scheme};
+
+pub use settings::{Settings, SettingsError, UpArgs};
+
+use crate::cli::CommandError;
+use crate::games::Games;
+use crate::listen::Listening;
+use crate::lobby::Lobby;
+use crate::pages::WebPages;
+use crate::relay::RelayApp;
+use crate::serve::{close, run};
+
+/// Runs everything until somebody ends it.
+pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
+    let settings = args.settings()?;
+    if args.print_config {
+        return Ok(write!(io::stdout(), "{}", settings.to_file())?);
+    }
+    let data = settings.data();
+    let lobby = Lobby::default();
+    let pages = |open: &Listening| Some(Arc::new(WebPages::new(open, games.clone(), lobby.clone())) as _);
+    let listening = settings.doors().open(Clock::start(), pages).await?;
+    let mut app = settings.relay.app(&data, games)?;
+    app.set_lobby(lobby);
+    let mut out = io::stdout();
+    write!(out, "{}", greeting(&listening, &data))?;
+    out.flush()?;
+    run(listening, &mut app, RelayApp::stop).await?;
+    close(app);
+    Ok(writeln!(out, "stopped: the players have been told, the logs are written")?)
+}
+
+/// What is printed at the start: the URL to open, then what listens where.
+fn greeting(listening: &Listening, data: &Path) -> String {
+    let mut text = format!("sametick {} is up. Open this and play:\n\n", env!("CARGO_PKG_VERSION"));
+    let mut row = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<12}{value}");
+    };
+    let locator = |scheme| listening.locator(scheme);
+    let own = own_address();
+    if let Some(web) = locator(Scheme::Ws).or_else(|| locator(Scheme::Wss)) {
+        let scheme = if web.scheme == Scheme::Wss { "https" } else { "http" };
+        let url = |host: &str| format!("{scheme}://{}/", at_host(web, host).authority());
+        let ip = web.host.parse::<IpAddr>().ok();
+        let (is_any, is_own) =
+            (ip.is_some_and(|ip| ip.is_unspecified()), ip.is_some_and(|ip| ip.is_loopback()));
+        row("open", &url(if is_any { "localhost" } else { &web.host }));
+        if is_any {
+            let others = url(own.as_deref().unwrap_or("THIS-MACHINE"));
+            row("others", &format!("{others} if network and firewall let them"));
+        } else if is_own {
+            row("others", "cannot reach it; --listen 0.0.0.0 lets them");
+        }
+        row("", "");
+        row("pages", &format!("{} (tcp), and WebSocket, at /ws", web.authority()));
+    }
+    if let Some(wt) = locator(Scheme::Wt) {
+        row("", &format!("{} (udp), WebTransport", wt.authority()));
+    }
+    for (name, scheme) in [("programs", Scheme::Udp), ("", Scheme::Quic)] {
+        if let Some(locator) = locator(scheme) {
+            let is_any = locator.host.parse().is_ok_and(|ip: IpAddr| ip.is_unspecified());
+            let host = if is_any { own.as_deref().unwrap_or("localhost") } else { &locator.host };
+            row(name, &at_host(locator, host).to_string());
+        }
+    }
+    row("data", &data.display().to_string());
+    row("passphrase", listening.secret.asked());
+    row("", "");
+    row("Ctrl-C", "ends it");
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// The same under another name.
+fn at_host(locator: &Locator, host: &str) -> Locator {
+    Locator { host: host.into(), ..locator.clone() }
+}
+
+/// The address that this machine has for others: the one it would speak from. Nothing is sent.
+fn own_address() -> Option<String> {
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let ip = socket.local_addr().ok()?.ip();
+    (!ip.is_unspecified() && !ip.is_loopback()).then(|| ip.to_string())
+}

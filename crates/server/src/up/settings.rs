@@ -1,0 +1,388 @@
+//! What `sametick up` can be told, on the command line or in a file: the same names, the same values, and the command line
+//! has the last word.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, CommandFactory, Parser};
+use toml::de::{DeTable, DeValue};
+
+use crate::listen::{Doors, Port, Web};
+use crate::serve::RelayOptions;
+
+/// Where pages are unless told otherwise.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), DEFAULT_PORT);
+const DEFAULT_PORT: u16 = 8080;
+
+/// Where native players are unless told otherwise.
+const DEFAULT_UDP: u16 = 7777;
+const DEFAULT_QUIC: u16 = 7778;
+
+/// Where things are kept unless told otherwise.
+const DEFAULT_DATA: &str = "sametick-data";
+
+/// What `sametick up` takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct UpArgs {
+    /// Read settings from this file, in TOML: the same names without the dashes. What is said here goes before
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Print all settings in the form of such a file, with what they mean, and end
+    #[arg(long)]
+    pub print_config: bool,
+
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// All settings; those that are not given have their default.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Settings {
+    /// The address of pages and WebSocket; 0.0.0.0 or `[::]` is reached by others too [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "IP[:PORT]", value_parser = address)]
+    pub listen: Option<SocketAddr>,
+
+    /// The port for raw UDP (0: any free one, "off": none) [default: 7777]
+    #[arg(long, value_name = "PORT")]
+    pub udp: Option<Port>,
+
+    /// The port for native QUIC, likewise [default: 7778]
+    #[arg(long, value_name = "PORT")]
+    pub quic: Option<Port>,
+
+    /// The UDP port for WebTransport, likewise [default: the number of the pages' port]
+    #[arg(long, value_name = "PORT")]
+    pub wt: Option<Port>,
+
+    /// Where sessions, used proofs and self-signed certificates are kept [default: sametick-data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// A PEM file with a certificate chain; the pages are https:// then. Read again on SIGHUP and every hour
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the certificate's key
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+
+    /// A page's origin that may connect besides those of this server, such as `https://example.org`; more than one may be
+    /// given
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    pub origin: Vec<String>,
+
+    /// A file with the passphrase on its first line; read again on SIGHUP. Without it, $SAMETICK_SECRET counts
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) relay: RelayOptions,
+
+    /// A proxy stands before the pages' port: believe what it says of who asks (X-Forwarded-For) and for which host
+    /// (X-Forwarded-Host). Only where nobody else reaches the port
+    #[arg(long)]
+    pub behind_proxy: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    match (bare.parse::<IpAddr>(), text.parse()) {
+        (Ok(ip), _) => Ok(SocketAddr::new(ip, DEFAULT_PORT)),
+        (_, Ok(addr)) => Ok(addr),
+        _ => Err("an address such as 0.0.0.0, or with a port such as 127.0.0.1:8080"),
+    }
+}
+
+fn origin(text: &str) -> Result<String, &'static str> {
+    match text.split_once("://") {
+        Some(("http" | "https", host)) if !host.is_empty() && !host.contains('/') => Ok(text.into()),
+        _ => Err("an origin such as https://example.org, without a path"),
+    }
+}
+
+/// Why settings cannot be used. Each says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file cannot be read.
+    #[error("the configuration {} cannot be read: {error}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Something in the file is wrong.
+    #[error("{} line {line}: {why}", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Where in it.
+        line: usize,
+        /// What is wrong, and what is allowed.
+        why: String,
+    },
+    /// Half a certificate.
+    #[error("--tls-cert and --tls-key go together: name a file for {missing} as well")]
+    HalfCertificate {
+        /// What is missing.
+        missing: &'static str,
+    },
+}
+
+impl UpArgs {
+    /// The settings of the file, if there is one, below those of the command line.
+    pub fn settings(&self) -> Result<Settings, SettingsError> {
+        let file = self.config.as_deref().map_or(Ok(Settings::default()), Settings::read)?;
+        let settings = self.settings.clone().over(file);
+        match (&settings.tls_cert, &settings.tls_key) {
+            (Some(_), None) => Err(SettingsError::HalfCertificate { missing: "--tls-key" }),
+            (None, Some(_)) => Err(SettingsError::HalfCertificate { missing: "--tls-cert" }),
+            _ => Ok(settings),
+        }
+    }
+}
+
+/// The settings as a command of their own, so that a value in a file is read as one on the command line is.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Alone {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Settings {
+    /// Reads a file.
+    fn read(path: &Path) -> Result<Settings, SettingsError> {
+        let text =
+            fs::read_to_string(path).map_err(|error| SettingsError::Read { path: path.to_owned(), error })?;
+        Settings::parse(&text).map_err(|(at, why)| {
+            let line = text.get(..at).map_or(1, |before| before.matches('\n').count() + 1);
+            SettingsError::Line { path: path.to_owned(), line, why }
+        })
+    }
+
+    /// Reads the text of a file, or says where it is wrong and how.
+    fn parse(text: &str) -> Result<Settings, (usize, String)> {
+        let table = DeTable::parse(text).map_err(|error| {
+            let why = error.message().lines().collect::<Vec<_>>().join(", ");
+            (error.span().map_or(0, |span| span.start), why)
+        })?;
+        let mut settings = Settings::default();
+        for (key, value) in table.get_ref() {
+            let one = one_setting(key.get_ref(), value.get_ref());
+            settings = one.map_err(|why| (key.span().start, why))?.over(settings);
+        }
+        Ok(settings)
+    }
+
+    /// These, and the others where these say nothing.
+    fn over(self, below: Settings) -> Settings {
+        let origin = if self.origin.is_empty() { below.origin } else { self.origin };
+        Settings {
+            listen: self.listen.or(below.listen),
+            udp: self.udp.or(below.udp),
+            quic: self.quic.or(below.quic),
+            wt: self.wt.or(below.wt),
+            data: self.data.or(below.data),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
+            origin,
+            secret_file: self.secret_file.or(below.secret_file),
+            relay: RelayOptions {
+                ticks_per_packet: self.relay.ticks_per_packet.or(below.relay.ticks_per_packet),
+                status: self.relay.status.or(below.relay.status),
+                trace: self.relay.trace.or(below.relay.trace),
+            },
+            behind_proxy: self.behind_proxy || below.behind_proxy,
+        }
+    }
+
+    /// Where things are kept.
+    pub fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| DEFAULT_DATA.into())
+    }
+
+    /// What these settings open.
+    pub fn doors(&self) -> Doors {
+        let listen = self.listen.unwrap_or(DEFAULT_LISTEN);
+        Doors {
+            ip: listen.ip(),
+            udp: self.udp.unwrap_or(Port::On(DEFAULT_UDP)),
+            quic: self.quic.unwrap_or(Port::On(DEFAULT_QUIC)),
+            tcp: Port::On(listen.port()),
+            wt: self.wt.unwrap_or(Port::On(listen.port())),
+            tls: self.tls_cert.clone().zip(self.tls_key.clone()),
+            origins: self.origin.clone(),
+            secret_file: self.secret_file.clone(),
+            data: self.data(),
+            web: Some(Web { behind_proxy: self.behind_proxy }),
+        }
+    }
+
+    /// As a file: every setting with what it means; those that have their default are commented out.
+    pub fn to_file(&self) -> String {
+        let mut text =
+            String::from("# Settings of `sametick up --config FILE`. The command line goes before.\n");
+        for argument in Alone::command().get_arguments() {
+            let Some(name) = argument.get_long() else { continue };
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let _ = write!(text, "\n# {help}\n");
+            let _ = match self.value(name) {
+                Some(value) => writeln!(text, "{name} = {value}"),
+                None => writeln!(text, "# {name} = {}", example(name)),
+            };
+        }
+        text
+    }
+
+    /// A setting as it stands in a file, if it is given.
+    fn value(&self, name: &str) -> Option<String> {
+        let quoted = |text: String| toml::Value::String(text).to_string();
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|path| quoted(path.display().to_string()));
+        let port = |port: Option<Port>| {
+            port.map(|port| match port {
+                Port::On(port) => port.to_string(),
+                Port::Off => quoted("off".into()),
+            })
+        };
+        match name {
+            "listen" => self.listen.map(|addr| quoted(addr.to_string())),
+            "udp" => port(self.udp),
+            "quic" => port(self.quic),
+            "wt" => port(self.wt),
+            "data" => path(&self.data),
+            "tls-cert" => path(&self.tls_cert),
+            "tls-key" => path(&self.tls_key),
+            "origin" if self.origin.is_empty() => None,
+            "origin" => Some(toml::Value::from(self.origin.clone()).to_string()),
+            "secret-file" => path(&self.secret_file),
+            "ticks-per-packet" => self.relay.ticks_per_packet.map(|ticks| ticks.to_string()),
+            "status" => path(&self.relay.status),
+            "trace" => path(&self.relay.trace),
+            "behind-proxy" => self.behind_proxy.then(|| "true".into()),
+            other => unreachable!("a setting without a value: {other}"),
+        }
+    }
+}
+
+/// What a setting that is not given would look like: its default if it has one.
+fn example(name: &str) -> String {
+    match name {
+        "listen" => format!("\"{DEFAULT_LISTEN}\""),
+        "udp" => DEFAULT_UDP.to_string(),
+        "quic" => DEFAULT_QUIC.to_string(),
+        "wt" => DEFAULT_PORT.to_string(),
+        "data" => format!("\"{DEFAULT_DATA}\""),
+        "origin" => "[\"https://example.org\"]".into(),
+        "ticks-per-packet" => "2".into(),
+        "behind-proxy" => "true".into(),
+        _ => "\"FILE\"".into(),
+    }
+}
+
+/// Reads one setting of a file as the command line does.
+fn one_setting(name: &str, value: &DeValue<'_>) -> Result<Settings, String> {
+    let command = Alone::command();
+    let names: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    if !names.contains(&name) {
+        return Err(format!("there is no setting {name:?}; there are {}", names.join(", ")));
+    }
+    let texts = texts(value).ok_or_else(|| format!("{name}: a text, a number, or a list of texts"))?;
+    let arguments: Vec<String> = match (name, &texts[..]) {
+        ("behind-proxy", [said]) if said == "true" => vec!["--behind-proxy".into()],
+        ("behind-proxy", [said]) if said == "false" => vec![],
+        ("behind-proxy", _) => return Err("behind-proxy: true or false".into()),
+        _ => texts.iter().map(|text| format!("--{name}={text}")).collect(),
+    };
+    match Alone::try_parse_from(arguments) {
+        Ok(alone) => Ok(alone.settings),
+        Err(error) => {
+            let said = error.to_string();
+            let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let why = error.source().map_or(first, ToString::to_string);
+            Err(format!("{name} cannot be {}: {why}", texts.join(", ")))
+        }
+    }
+}
+
+/// A value as it would stand on the command line; several for a list. `None` if it could not.
+fn texts(value: &DeValue<'_>) -> Option<Vec<String>> {
+    match value {
+        DeValue::String(text) => Some(vec![text.to_string()]),
+        DeValue::Integer(number) => Some(vec![number.to_string()]),
+        DeValue::Boolean(said) => Some(vec![said.to_string()]),
+        DeValue::Array(values) => {
+            values.iter().map(|value| value.get_ref().as_str().map(str::to_owned)).collect()
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_the_command_line_does() {
+        let text = "listen = '0.0.0.0'\nudp = 'off'\nquic = 9000\norigin = ['https://a.example', 'http://b:1']\n\
+                    behind-proxy = true\ndata = 'here'\nticks-per-packet = 2\n";
+        let settings = Settings::parse(text).unwrap();
+        assert_eq!(settings.listen, "0.0.0.0:8080".parse().ok());
+        assert_eq!((settings.udp, settings.quic, settings.wt), (Some(Port::Off), Some(Port::On(9000)), None));
+        assert_eq!(settings.origin, ["https://a.example", "http://b:1"]);
+        assert!(settings.behind_proxy);
+        assert_eq!(settings.relay.ticks_per_packet, Some(2));
+        let flags = Alone::parse_from(["--quic=1", "--listen=[::1]:9"]).settings;
+        let both = flags.over(settings);
+        assert_eq!((both.quic, both.listen), (Some(Port::On(1)), "[::1]:9".parse().ok()));
+        assert_eq!(both.data(), Path::new("here"));
+    }
+
+    #[test]
+    fn what_is_printed_is_what_is_read() {
+        let printed = Settings::default().to_file();
+        assert!(Settings::parse(&printed).unwrap().to_file() == printed, "{printed}");
+        let text = "listen = '[::1]:9'\nudp = 'off'\norigin = 'https://a.example'\ntls-key = 'a\"b'\ntrace = 't'\n\
+                    wt = 5\nbehind-proxy = true";
+        let settings = Settings::parse(text).unwrap();
+        let printed = settings.to_file();
+        for line in ["listen = \"[::1]:9\"", "udp = \"off\"", "behind-proxy = true", "# status = ", "wt = 5"]
+        {
+            assert!(printed.lines().any(|printed| printed.starts_with(line)), "{line}: {printed}");
+        }
+        assert_eq!(Settings::parse(&printed).unwrap().to_file(), printed);
+        // Every line that is commented out is a good example.
+        let defaults = Settings::default().to_file();
+        let examples: String = { defaults.lines() }
+            .filter_map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        assert_eq!(examples.lines().count(), 13);
+        Settings::parse(&examples).unwrap();
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_allowed() {
+        for (text, at, why) in [
+            ("udp = 1\nudo = 7", 8, "there is no setting \"udo\"; there are listen, udp, quic, wt, data, "),
+            ("udp = 'x'", 0, "udp cannot be x: a port is a number up to 65535, or \"off\""),
+            ("udp = 70000", 0, "udp cannot be 70000: a port is a number"),
+            ("udp = 1.5", 0, "udp: a text, a number, or a list of texts"),
+            ("behind-proxy = 'x'", 0, "behind-proxy: true or false"),
+            ("ticks-per-packet = 9", 0, "ticks-per-packet cannot be 9: 9 is not in 1..=8"),
+            ("origin = 'example.org'", 0, "origin cannot be example.org: an origin such as https://"),
+            ("listen = 'here'", 0, "listen cannot be here: an address such as 0.0.0.0"),
+            ("udp = [1]", 0, "udp: a text"),
+            ("udp", 3, "="),
+        ] {
+            let (found_at, found) = Settings::parse(text).unwrap_err();
+            assert!(found.contains(why), "{text}: {found}");
+            assert_eq!((found_at, found.lines().count()), (at, 1), "{text}: {found}");
+        }
+    }
+}
