@@ -2,6 +2,7 @@
 // not hold up the session. Before it joins it also answers questions that only the module can answer.
 
 import init, { Client, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
+import module_url from "../wasm/sametick_web_bg.wasm?url";
 import type { Doors, JoinOptions, Question, ToWorker } from "./messages";
 import { nowUs, Pump, type Post } from "./pump";
 
@@ -14,7 +15,7 @@ interface Scope {
 const scope = self as unknown as Scope;
 const post: Post = (message, transfer = []) => scope.postMessage(message, transfer);
 
-const loaded = init();
+const loaded = init({ module_or_path: module_url });
 // Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
 let order: Promise<unknown> = loaded.catch(crashed);
 let pump: Pump | undefined;
