@@ -19,8 +19,6 @@ export class Play {
   crash: string | null = $state(null);
   /** Whether there is something to draw. */
   started = $state(false);
-  /** The server came back without this session, which was begun anew. */
-  begun_anew = $state(0);
   /** The server came back with another build. */
   outdated = $state(false);
   ghost = $state(false);
@@ -103,9 +101,6 @@ export class Play {
   }
 
   private ticked(message: TickMessage): void {
-    // Far back in time is another session; a little is a rejoined one that had run ahead.
-    const slack = this.motion.ticks_per_second * 3;
-    if (this.started && message.tick < this.tick - slack) this.begun_anew++;
     this.tick = message.tick;
     this.started = true;
     this.motion.add(message);

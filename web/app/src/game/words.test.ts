@@ -8,11 +8,14 @@ const status = (more: Partial<ShownStatus>): ShownStatus => ({
   attempt: 1,
   retry_at_us: null,
   retry_at_ms: null,
+  silent_since_us: null,
+  silent_since_ms: null,
   why: "",
   seat: 0,
   progress: 0,
   ticks_per_second: 60,
-  silent_ms: 0,
+  watchers: 0,
+  restarts: 0,
   ...more,
 });
 
@@ -51,6 +54,11 @@ test("a lost connection says why and when it is tried again", () => {
     text: "The connection was closed. Trying again in 2\u00a0s. Your seat is kept.",
     small: true,
   });
+});
+
+test("silence is counted", () => {
+  const notice = noticeOf(status({ state: "stalled", silent_since_ms: 1_000 }), true, 4_900);
+  expect(notice?.title).toBe("No news for 3\u00a0s");
 });
 
 test("what to do about a refusal follows from its reason", () => {

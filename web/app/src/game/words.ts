@@ -64,12 +64,12 @@ export function noticeOf(status: ShownStatus | null, started: boolean, now_ms: n
         name: "catching-up",
         title: "Catching up",
         text: "Playing what happened so far, quickly, to arrive in the same state as everybody else.",
-        progress: status.progress,
+        progress: status.progress / 100,
       };
     case "stalled":
       return {
         name: "stalled",
-        title: `No news for ${Math.max(1, Math.round(status.silent_ms / 1000))}\u00a0s`,
+        title: `No news for ${Math.max(1, Math.floor((now_ms - (status.silent_since_ms ?? now_ms)) / 1000))}\u00a0s`,
         text: "Still connected, but nothing arrives. This usually passes.",
         small: true,
       };
@@ -156,6 +156,7 @@ export function promptOf(hud: Hud, touch: boolean): string {
       if (!own) return "";
       return own.ready ? "Waiting for the others" : `${press} to play again`;
     case "playing":
+    case "pause":
       return "";
   }
 }

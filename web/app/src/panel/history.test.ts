@@ -14,6 +14,7 @@ const figures = (more: Partial<Diagnostics>): Diagnostics => ({
   rollbacks: 0,
   resimulated: 0,
   omissions: 0,
+  skipped: 0,
   network_deficit: 0,
   cpu_deficit: 0,
   loss_percent: 0,

@@ -32,18 +32,23 @@ export interface Status {
   state: State;
   route: RouteName | null;
   attempt: number;
-  /** On the worker's clock; the page gets `retry_at_ms` instead. */
+  /** Both times are on the worker's clock. */
   retry_at_us: number | null;
+  silent_since_us: number | null;
   why: string;
   seat: number | null;
+  /** In percent. */
   progress: number;
   ticks_per_second: number;
-  silent_ms: number;
+  watchers: number;
+  /** How often the session was begun anew: the server came back without it. */
+  restarts: number;
 }
 
-/** A status whose times are on the clock that page and worker share. */
+/** A status with its times on the clock that page and worker share, too. */
 export interface ShownStatus extends Status {
   retry_at_ms: number | null;
+  silent_since_ms: number | null;
 }
 
 export type WallName = "left" | "right" | "top" | "bottom";
@@ -60,7 +65,7 @@ export interface SeatHud {
 
 export interface Hud {
   game: string;
-  phase: "waiting" | "serving" | "playing" | "over";
+  phase: "waiting" | "serving" | "playing" | "pause" | "over";
   server: number | null;
   winner: number | null;
   points: number;
@@ -89,6 +94,7 @@ export interface Diagnostics {
   rollbacks: number;
   resimulated: number;
   omissions: number;
+  skipped: number;
   network_deficit: number;
   cpu_deficit: number;
   loss_percent: number;
@@ -101,7 +107,7 @@ export interface Diagnostics {
   hash: string;
 }
 
-export const EVENT = { paddle: 1, wall: 2, point: 4, over: 8, serve: 16, begin: 32 } as const;
+export const EVENT = { paddle: 1, wall: 2, point: 4, over: 8, serve: 16 } as const;
 
 /** Floats for each shape in a frame: id, kind, x, y, w, h, epoch, tint. */
 export const SHAPE_FLOATS = 8;

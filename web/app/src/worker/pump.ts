@@ -169,6 +169,6 @@ function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 function shown(status: Status): ShownStatus {
-  const { retry_at_us } = status;
-  return { ...status, retry_at_ms: retry_at_us === null ? null : performance.timeOrigin + retry_at_us / 1000 };
+  const ms = (us: number | null) => (us === null ? null : performance.timeOrigin + us / 1000);
+  return { ...status, retry_at_ms: ms(status.retry_at_us), silent_since_ms: ms(status.silent_since_us) };
 }
