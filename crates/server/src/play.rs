@@ -379,9 +379,10 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
     let mut player = Player::new(plan, url.to_string(), terminal);
     player.draw(clock.now());
     let mut hangups = signals::Hangups::listen();
+    let mut stops = signals::Stops::listen().map_err(PlayError::Terminal)?;
     tokio::select! {
         done = hub.run(&mut player) => done.map_err(dial)?,
-        _ = signals::stop() => {}
+        _ = stops.next() => {}
         () = hangups.next() => {}
     }
     hub.with_links(|links| player.leave(links));

@@ -16,7 +16,7 @@ use crate::listen::{Certificates, ListenArgs, Listening};
 use crate::ping::PingServer;
 use crate::relay::RelayApp;
 use crate::secret::Secret;
-use crate::signals::{self, Hangups};
+use crate::signals::{Hangups, Stops};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -73,22 +73,24 @@ fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
 /// Answers pings until somebody ends it.
 pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
     let listening = args.doors().open(Clock::start(), |_| None).await?;
+    let stops = Stops::listen()?;
     greet("answers pings", "ping ", &listening, &args.data)?;
-    run(listening, &mut PingServer::default(), PingServer::stop).await
+    run(listening, stops, &mut PingServer::default(), PingServer::stop).await
 }
 
 /// Relays until somebody ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
     let mut app = args.options.app(&args.listen.data, games)?;
     let listening = args.listen.doors().open(Clock::start(), |_| None).await?;
+    let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
-    run(listening, &mut app, RelayApp::stop).await?;
+    run(listening, stops, &mut app, RelayApp::stop).await?;
     close(app);
     Ok(())
 }
 
 /// Waits until a relay has written everything.
-pub fn close(app: RelayApp) {
+pub(crate) fn close(app: RelayApp) {
     if !app.close() {
         tracing::error!("the end of a log could not be written");
     }
@@ -109,8 +111,9 @@ fn greet(does: &str, try_it: &str, listening: &Listening, data: &Path) -> io::Re
 }
 
 /// Runs an application until it is done or somebody ends it, and then until everybody has been told.
-pub async fn run<A: App>(
+pub(crate) async fn run<A: App>(
     listening: Listening,
+    mut stops: Stops,
     app: &mut A,
     stop: fn(&mut A, &mut Links),
 ) -> Result<(), CommandError> {
@@ -118,7 +121,7 @@ pub async fn run<A: App>(
     tokio::select! {
         done = hub.run(app) => done?,
         () = maintain(&secret, &keeper, &certificates) => {}
-        stop = signals::stop() => stop?,
+        stop = stops.next() => stop?,
     }
     writeln!(io::stdout(), "stopping")?;
     hub.with_links(|links| stop(app, links));

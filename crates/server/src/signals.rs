@@ -29,15 +29,34 @@ impl Hangups {
 }
 
 /// Ctrl-C, or a polite kill.
-pub async fn stop() -> io::Result<()> {
+pub struct Stops {
     #[cfg(unix)]
-    {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-        tokio::select! {
-            stop = tokio::signal::ctrl_c() => stop,
-            _ = terminate.recv() => Ok(()),
-        }
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stops {
+    /// Takes them from now on: before anybody is told that there is something to stop.
+    pub fn listen() -> io::Result<Stops> {
+        #[cfg(unix)]
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Stops {
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+
+    /// The next one.
+    pub async fn next(&mut self) -> io::Result<()> {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => Ok(()),
+            _ = self.terminate.recv() => Ok(()),
+        }
+        #[cfg(not(unix))]
+        tokio::signal::ctrl_c().await
+    }
 }

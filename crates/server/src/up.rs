@@ -20,6 +20,7 @@ use crate::lobby::Lobby;
 use crate::pages::WebPages;
 use crate::relay::RelayApp;
 use crate::serve::{close, run};
+use crate::signals::Stops;
 
 /// Runs everything until somebody ends it.
 pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
@@ -33,10 +34,11 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
     let listening = settings.doors().open(Clock::start(), pages).await?;
     let mut app = settings.relay.app(&data, games)?;
     app.set_lobby(lobby);
+    let stops = Stops::listen()?;
     let mut out = io::stdout();
     write!(out, "{}", greeting(&listening, &data))?;
     out.flush()?;
-    run(listening, &mut app, RelayApp::stop).await?;
+    run(listening, stops, &mut app, RelayApp::stop).await?;
     close(app);
     Ok(writeln!(out, "stopped: the players have been told, the logs are written")?)
 }

@@ -1,6 +1,10 @@
 //! The `sametick` command as its users run it: real processes, sockets and signals. One test binary.
 
-#![allow(clippy::disallowed_methods, reason = "an edge crate's tests have threads and processes")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "an edge crate's tests have threads, processes and clocks"
+)]
 
 #[path = "it/bot.rs"]
 mod bot;
@@ -8,6 +12,8 @@ mod bot;
 mod check;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/doors.rs"]
+mod doors;
 #[path = "it/games.rs"]
 mod games;
 #[path = "it/lockstep.rs"]
