@@ -56,6 +56,11 @@ test("a lost connection says why and when it is tried again", () => {
   });
 });
 
+test("a reason that only repeats the title is left out", () => {
+  const notice = noticeOf(status({ state: "lost", why: "Connection lost.", seat: null }), true, 0);
+  expect(notice?.text).toBe("Trying again.");
+});
+
 test("silence is counted", () => {
   const notice = noticeOf(status({ state: "stalled", silent_since_ms: 1_000 }), true, 4_900);
   expect(notice?.title).toBe("No news for 3\u00a0s");

@@ -17,7 +17,8 @@ export function lightOf(status: ShownStatus | null, diagnostics: Diagnostics | n
     case "watching": {
       const worried = diagnostics?.readings.some(({ level }) => level === "concerning") ?? false;
       const route = status.route ? ROUTE_TEXT[status.route] : "connected";
-      const rtt = diagnostics ? ` · ${Math.round(diagnostics.rtt_ms)}\u00a0ms` : "";
+      // The link's own round trip, which is what people compare; that of inputs also waits for its tick.
+      const rtt = diagnostics ? ` · ${Math.max(1, Math.round(diagnostics.link_rtt_ms))}\u00a0ms` : "";
       return { colour: worried ? "warn" : "good", text: route + rtt };
     }
     case "waiting":
@@ -100,10 +101,13 @@ function connecting(status: ShownStatus, started: boolean): Notice {
 function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
   const seconds = status.retry_at_ms === null ? 0 : Math.max(0, Math.ceil((status.retry_at_ms - now_ms) / 1000));
   const next = seconds > 0 ? `Trying again in ${seconds}\u00a0s.` : "Trying again.";
+  const title = started ? "Connection lost" : "No connection yet";
+  // Some browsers give as the reason what the title says already.
+  const why = sentence(status.why) === `${title}.` ? "" : sentence(status.why);
   return {
     name: "lost",
-    title: started ? "Connection lost" : "No connection yet",
-    text: `${sentence(status.why)} ${next} ${started ? "Your seat is kept." : ""}`.trim(),
+    title,
+    text: [why, next, started && status.seat !== null ? "Your seat is kept." : ""].filter(Boolean).join(" "),
     busy: true,
     small: started,
   };

@@ -11,6 +11,7 @@ const GAP_S = 2.5;
 
 export const SERIES = [
   "rtt_ms",
+  "link_rtt_ms",
   "jitter_ms",
   "depth",
   "rollbacks",
@@ -41,6 +42,7 @@ export class History {
     this.points.push({
       at_s,
       rtt_ms: diagnostics.rtt_ms,
+      link_rtt_ms: diagnostics.link_rtt_ms,
       jitter_ms: diagnostics.jitter_ms,
       depth: diagnostics.depth,
       rollbacks: rate(diagnostics.rollbacks, before?.rollbacks),

@@ -147,7 +147,12 @@ function dial(doors: Doors): WebTransport {
   const { port, cert } = doors.webtransport;
   const options: WebTransportOptions = { requireUnreliable: true, congestionControl: "low-latency" };
   if (cert) options.serverCertificateHashes = [{ algorithm: "sha-256", value: fromHex(cert) }];
-  return new WebTransport(`https://${location.hostname}:${port}/`, options);
+  return new WebTransport(`https://${hostFor(location.hostname)}:${port}/`, options);
+}
+
+/** Browsers try `localhost` as ::1 alone where no connection tells them otherwise, and servers listen on 127.0.0.1. */
+function hostFor(page: string): string {
+  return page === "localhost" ? "127.0.0.1" : page;
 }
 
 async function openLane(transport: WebTransport, lane: number, hello: Bytes): Promise<Lane> {
