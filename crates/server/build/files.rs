@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 /// Where the built app lies, from the folder of this crate.
 const DIST: &str = "../../web/app/dist";
 
+/// What the app was built from: for whoever builds it, not for whoever sees it.
+const RECIPE: &str = "/manifest.json";
+
 /// Writes the table of files, or says why there is none.
 pub fn embed(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
     let dist = manifest_dir.join(DIST);
@@ -22,6 +25,7 @@ pub fn embed(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
             (format!("/{}", parts.join("/")), path)
         })
         .collect();
+    files.retain(|(name, _)| name != RECIPE);
     files.sort();
     if !files.iter().any(|(name, _)| name == "/index.html") {
         let dist = dist.display();

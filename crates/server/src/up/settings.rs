@@ -28,7 +28,7 @@ const DEFAULT_DATA: &str = "sametick-data";
 /// What `sametick up` takes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct UpArgs {
-    /// Read settings from this file, in TOML: the same names without the dashes. What is said here goes before
+    /// Read settings from this file, in TOML, under the names of these options. What is said here goes before
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 

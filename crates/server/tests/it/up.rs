@@ -161,13 +161,17 @@ fn a_config_file_says_the_same_as_options_and_options_go_before() {
 fn a_configured_certificate_makes_the_pages_https() {
     let folder = Folder::new();
     // The kept certificate of another server is as good as any from an authority.
-    drop(Up::start(&folder, &[], None));
+    let other = Up::start(&folder, &[], None);
+    let pin = other.api("/api/server")["webtransport"]["cert"].as_str().unwrap().to_owned();
+    drop(other);
     let pem = |name: &str| folder.path().join("sametick-data").join(name).to_str().unwrap().to_owned();
     let (cert, key) = (pem("browsers.cert.pem"), pem("browsers.key.pem"));
     let up = Up::start(&folder, &["--data", "other", "--tls-cert", &cert, "--tls-key", &key], None);
     assert!(up.greeting.contains("https://127.0.0.1:"), "{}", up.greeting);
     let hash = up.greeting.lines().find(|line| line.contains("quic://")).unwrap();
     assert!(!hash.contains("cert="), "an authority vouches for it: {hash}");
+    let url = format!("wss://{}?cert={pin}", up.addr);
+    assert!(run(&mut command(&["bot", "pong", "--connect", &url, "--seconds", "1"])).status.success());
 }
 
 #[test]
