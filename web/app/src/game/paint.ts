@@ -87,7 +87,7 @@ function paintScore(to: CanvasRenderingContext2D, colours: Colours, scene: Scene
   const { lens, hud } = scene;
   if (!hud) return;
   const { w, h } = hud.court;
-  const away = { left: [-0.3, 0], right: [0.3, 0], top: [0, -0.32], bottom: [0, 0.32] }[seat.wall];
+  const away = { left: [-0.3, 0], right: [0.3, 0], top: [0, -0.31], bottom: [0, 0.29] }[seat.wall];
   const at = toScreen(lens, { x: (away[0] ?? 0) * w, y: (away[1] ?? 0) * h });
   const size = Math.min(w, h) * 0.17 * lens.scale;
   to.textAlign = "center";

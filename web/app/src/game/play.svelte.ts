@@ -11,10 +11,14 @@ import { Effects } from "./effects";
 import { Motion, shapesOf } from "./motion";
 import type { Wanted } from "./controls";
 
+const SETTLING_MS = 3_000;
+
 export class Play {
   status: ShownStatus | null = $state.raw(null);
   hud: Hud | null = $state.raw(null);
   diagnostics: Diagnostics | null = $state.raw(null);
+  /** Whether figures mean something yet: right after joining, everything arrives late and early. */
+  settled = $state(false);
   /** What went wrong inside the worker; nothing moves any more. */
   crash: string | null = $state(null);
   /** Whether there is something to draw. */
@@ -33,6 +37,7 @@ export class Play {
   onevents: ((events: number) => void) | undefined;
 
   private readonly engine: Engine = takeEngine();
+  private settling: ReturnType<typeof setTimeout> | undefined;
   /** Begins the game once, without being asked to press anything. */
   private begin: boolean;
 
@@ -76,6 +81,7 @@ export class Play {
   leave(): void {
     this.engine.send({ kind: "leave" });
     this.engine.listener = undefined;
+    clearTimeout(this.settling);
     const { engine } = this;
     setTimeout(() => engine.stop(), 2_500);
   }
@@ -114,6 +120,13 @@ export class Play {
     if (status.ticks_per_second > 0) this.motion.ticks_per_second = status.ticks_per_second;
     const works = status.state === "playing" || status.state === "watching";
     if (works && status.route) settings.route = status.route;
+    if (!works) {
+      clearTimeout(this.settling);
+      this.settling = undefined;
+      this.settled = false;
+    } else {
+      this.settling ??= setTimeout(() => (this.settled = true), SETTLING_MS);
+    }
     this.beginOnce();
   }
 

@@ -78,6 +78,7 @@ test("the game says what it waits for", () => {
   expect(promptOf(serving, false)).toBe("Press space to serve");
   expect(promptOf(serving, true)).toBe("Tap to serve");
   expect(promptOf(hud({ phase: "serving", server: 1 }), false)).toBe("Bot serves");
+  expect(promptOf(hud({ phase: "waiting" }), true)).toBe("Tap to begin with a bot");
   const alone = hud({ phase: "waiting", seats: [seat({ you: true }), seat({ seat: 1, driver: "nobody", name: null })] });
   expect(promptOf(alone, false)).toBe("Waiting for 1 more player");
 });

@@ -150,7 +150,8 @@ export function promptOf(hud: Hud, touch: boolean): string {
     case "waiting":
       if (missing > 0) return `Waiting for ${missing} more ${missing === 1 ? "player" : "players"}`;
       if (!own) return "The game is about to begin";
-      return own.ready ? "Ready. Waiting for the others" : `${press} to begin`;
+      if (own.ready) return "Ready. Waiting for the others";
+      return `${press} to begin${withBots(hud)}`;
     case "serving": {
       if (own && hud.server === own.seat) return `${press} to serve`;
       const server = hud.seats.find(({ seat }) => seat === hud.server);
@@ -163,6 +164,11 @@ export function promptOf(hud: Hud, touch: boolean): string {
     case "pause":
       return "";
   }
+}
+
+function withBots(hud: Hud): string {
+  const bots = hud.seats.filter(({ driver }) => driver === "bot").length;
+  return bots === 0 ? "" : bots === 1 ? " with a bot" : " with bots";
 }
 
 /** Who won, while the game is over. */

@@ -19,9 +19,6 @@ export interface Carrier {
   close(): void;
 }
 
-/** A server that has not answered by then will not. */
-export const ANSWER_DEADLINE_MS = 5_000;
-
 /** So many bytes may wait to be sent; a connection with more does not keep up and is given up. */
 export const MAX_WAITING_BYTES = 256 * 1024;
 

@@ -1,7 +1,10 @@
 // WebSocket: binary messages. The first each way is hello and answer, every later one carries bytes of lane 0.
 
-import { ANSWER_DEADLINE_MS, MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
+import { MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
 import type { Doors } from "./messages";
+
+/** A server that has not answered by then will not. */
+const ANSWER_DEADLINE_MS = 5_000;
 
 export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, events: CarrierEvents): Carrier {
   const scheme = location.protocol === "https:" ? "wss" : "ws";

@@ -1,10 +1,13 @@
 // WebTransport: datagrams, and one two-way stream for each of four lanes, all opened by us at once. Each begins with
 // the lane's number; lane 0 then has length (u16) and hello from us, length (u16) and answer from the server.
 
-import { ANSWER_DEADLINE_MS, MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
+import { MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
 import type { Doors } from "./messages";
 
 const LANES = 4;
+
+/** A server that has not answered by then will not: many networks swallow UDP, and there is another route to try. */
+const ANSWER_DEADLINE_MS = 3_000;
 
 /** When we end, the other side gets this long to read what we said last. */
 const LAST_WORDS_MS = 2_000;
