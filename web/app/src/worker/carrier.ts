@@ -1,4 +1,5 @@
-// A carrier moves bytes for one attempt of the client. It knows nothing of what they mean.
+// A carrier moves bytes for one attempt of the client. It knows nothing of what they mean, and does not wait for
+// anything: the client does, and hangs up.
 
 import type { Doors, RouteName } from "./messages";
 import { openWebSocket } from "./websocket";

@@ -3,9 +3,6 @@
 import { MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
 import type { Doors } from "./messages";
 
-/** A server that has not answered by then will not. */
-const ANSWER_DEADLINE_MS = 5_000;
-
 export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, events: CarrierEvents): Carrier {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const socket = new WebSocket(`${scheme}://${location.host}${doors.websocket.path}`);
@@ -14,13 +11,11 @@ export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, even
   let closed = false;
   let answered = false;
   const end = (why: string) => {
-    clearTimeout(deadline);
     if (closed) return;
     closed = true;
     socket.close();
     events.gone(why);
   };
-  const deadline = setTimeout(() => end("the server does not answer"), ANSWER_DEADLINE_MS);
 
   socket.onopen = () => socket.send(hello);
   socket.onmessage = ({ data }: MessageEvent<unknown>) => {
@@ -28,7 +23,6 @@ export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, even
     const bytes = new Uint8Array(data);
     if (answered) return events.stream(0, bytes);
     answered = true;
-    clearTimeout(deadline);
     events.answer(bytes);
   };
   // An error is always followed by a close, which is what is reported.
@@ -43,7 +37,6 @@ export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, even
       socket.send(bytes);
     },
     close() {
-      clearTimeout(deadline);
       closed = true;
       socket.close();
     },

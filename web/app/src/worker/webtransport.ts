@@ -6,9 +6,6 @@ import type { Doors } from "./messages";
 
 const LANES = 4;
 
-/** A server that has not answered by then will not: many networks swallow UDP, and there is another route to try. */
-const ANSWER_DEADLINE_MS = 3_000;
-
 /** When we end, the other side gets this long to read what we said last. */
 const LAST_WORDS_MS = 2_000;
 
@@ -33,7 +30,6 @@ class WebTransportCarrier implements Carrier {
   constructor(private readonly events: CarrierEvents) {}
 
   async run(doors: Doors, hello: Bytes): Promise<void> {
-    const deadline = setTimeout(() => this.end("the server does not answer"), ANSWER_DEADLINE_MS);
     try {
       const transport = dial(doors);
       this.transport = transport;
@@ -46,13 +42,10 @@ class WebTransportCarrier implements Carrier {
       this.datagrams = datagramWriter(transport);
       this.lanes = await Promise.all(Array.from({ length: LANES }, (_, lane) => openLane(transport, lane, hello)));
       const rest = await this.readAnswer();
-      clearTimeout(deadline);
       this.readers = this.lanes.map((lane, at) => this.readLane(at, lane.reader, at === 0 ? rest : undefined));
       await this.readDatagrams(transport);
     } catch (error) {
       this.end(reason(error));
-    } finally {
-      clearTimeout(deadline);
     }
   }
 
