@@ -49,21 +49,23 @@ impl Origins {
             return true;
         }
         let (Some((scheme, from)), Some(host)) = (origin.split_once("://"), host) else { return false };
+        let ((from_name, from_port), (name, port)) = (split_port(from), split_port(host));
         let default_port = if scheme == "https" { 443 } else { 80 };
-        let (from_name, from_port) = split_port(from);
-        from == host
-            || self.pages_port.is_some()
-                && self.pages_port == Some(from_port.unwrap_or(default_port))
-                && from_name == split_port(host).0
+        let is_pages_port = self.pages_port == Some(from_port.unwrap_or(default_port));
+        same_host(from_name, name) && (from_port == port || is_pages_port)
     }
 }
 
-/// The name and the port of `name:port` or `[v6]:port`.
+/// A machine's names for itself are one: a browser may know it by one and reach it by another.
+fn same_host(one: &str, other: &str) -> bool {
+    let is_own = |name| matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+    !one.is_empty() && (one == other || is_own(one) && is_own(other))
+}
+
+/// The name and the port of `name:port` or `[v6]:port`; all of it is a name if the port is none.
 fn split_port(authority: &str) -> (&str, Option<u16>) {
-    match authority.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
-        _ => (authority, None),
-    }
+    let split = authority.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse().ok()?)));
+    split.map_or((authority, None), |(name, port)| (name, Some(port)))
 }
 
 /// Who asks and for which host, as far as the headers say.
@@ -109,6 +111,11 @@ mod tests {
         assert!(admit(&origins, "http://a:8080", "a:8080"));
         assert!(!admit(&origins, "http://a:8080", "a:9000"));
         assert!(!admit(&origins, "null", "null"));
+        assert!(!admit(&origins, "http://", ""));
+        assert!(admit(&origins, "http://localhost:8080", "127.0.0.1:8080"));
+        assert!(!admit(&origins, "http://localhost:3000", "127.0.0.1:8080"));
+        assert!(!admit(&origins, "http://a", "127.0.0.1:8080"));
+        assert!(!admit(&origins, "http://a:x", "a:y"), "a port that is none");
         assert!(admit(&origins, "https://friend.example", "a"));
         let beside = Origins { pages_port: Some(8080), ..Origins::default() };
         assert!(admit(&beside, "http://a:8080", "a:9000"));
