@@ -48,6 +48,8 @@ export class Play {
   ) {
     this.begin = begin;
     this.engine.listener = (message) => this.hear(message);
+    // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
+    addEventListener("pagehide", this.goodbye);
     const { websocket, webtransport } = server;
     this.engine.send({
       kind: "join",
@@ -79,12 +81,19 @@ export class Play {
 
   /** Says goodbye, so that the others see at once that the seat is free. */
   leave(): void {
+    removeEventListener("pagehide", this.goodbye);
     this.engine.send({ kind: "leave" });
     this.engine.listener = undefined;
     clearTimeout(this.settling);
     const { engine } = this;
     setTimeout(() => engine.stop(), 2_500);
   }
+
+  private readonly goodbye = (): void => {
+    this.engine.send({ kind: "leave" });
+    // A page that the browser kept and shows again begins anew.
+    addEventListener("pageshow", () => location.reload(), { once: true });
+  };
 
   private hear(message: FromWorker): void {
     switch (message.kind) {
