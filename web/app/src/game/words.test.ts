@@ -51,7 +51,7 @@ test("a lost connection says why and when it is tried again", () => {
   const notice = noticeOf(status({ state: "lost", why: "the connection was closed", retry_at_ms: 2_400 }), true, 1_000);
   expect(notice).toMatchObject({
     title: "Connection lost",
-    text: "The connection was closed. Trying again in 2\u00a0s. Your seat is kept.",
+    text: "The connection was closed. Trying again in 2\u00a0s. Then you have your seat again.",
     small: true,
   });
 });

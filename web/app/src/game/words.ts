@@ -107,7 +107,7 @@ function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
   return {
     name: "lost",
     title,
-    text: [why, next, started && status.seat !== null ? "Your seat is kept." : ""].filter(Boolean).join(" "),
+    text: [why, next, started && status.seat !== null ? "Then you have your seat again." : ""].filter(Boolean).join(" "),
     busy: true,
     small: started,
   };
