@@ -86,7 +86,10 @@ impl World {
                 let (seat, closed) = ((argument & 4 == 0).then_some(Seat(argument & 3)), self.closed);
                 let age_us = i64::from(argument) * 3_000 - 40_000;
                 let claim = Claim { run: 1, token: [9; 16] };
-                let welcome = ToPeer::Welcome { seat, closed, first: Tick(1), age_us, setup: vec![1], rate: 60, claim };
+                let have = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+                let first = if argument & 16 == 0 { Tick(1) } else { have.next() };
+                let (setup, rate) = (vec![1], 60);
+                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close(argument)),
@@ -99,6 +102,9 @@ impl World {
             3 => (Channel::Control, to_bytes(&self.ask(argument))),
             4 => {
                 self.now = self.now.plus_micros(STEPS_US[usize::from(argument) % 4]);
+                if argument >> 2 == 7 {
+                    self.peer.rejoin(self.now, Path::default());
+                }
                 self.over |= self.peer.handle(self.now, Input::Timeout).is_err();
                 return rest;
             }

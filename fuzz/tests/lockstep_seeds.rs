@@ -10,7 +10,9 @@ use std::fs;
 use std::path::Path;
 
 use sametick_lockstep::diagnostics::Diagnostics;
-use sametick_lockstep::message::{Claim, Join, Pace, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes};
+use sametick_lockstep::message::{
+    Claim, Join, Pace, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes,
+};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
@@ -23,7 +25,7 @@ type Seed = (&'static str, &'static str, Vec<u8>);
 fn seeds_are_of_this_protocol() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
     let write = std::env::var_os("SEEDS").is_some_and(|what| what == "write");
-    for (target, name, bytes) in [to_relay(), to_peer(), ticks(), relays(), peers()].concat() {
+    for (target, name, bytes) in [to_relay(), to_peer(), ticks(), relays(), peers(), clients()].concat() {
         let path = folder.join(target).join(name);
         if write {
             fs::create_dir_all(folder.join(target)).unwrap();
@@ -71,7 +73,15 @@ fn to_peer() -> Vec<Seed> {
     let (tick, setup) = (Tick(300), vec![7, 2]);
     let (table, bytes) = (Table::default().to_bytes(), coded().1);
     let claim = Claim { run: 1, token: [9; 16] };
-    let welcome = ToPeer::Welcome { seat: Some(Seat(1)), closed: tick, first: Tick(1), age_us: -5_000, setup, rate: 60, claim };
+    let welcome = ToPeer::Welcome {
+        seat: Some(Seat(1)),
+        closed: tick,
+        first: Tick(1),
+        age_us: -5_000,
+        setup,
+        rate: 60,
+        claim,
+    };
     let all = [
         ("welcome", welcome),
         ("refused", ToPeer::Refused { why: "full".into() }),
@@ -167,11 +177,39 @@ fn peers() -> Vec<Seed> {
     let raw = [what(5, 4), 3, 0x2c, 0x01, 0x00, what(4, 2), what(5, 0), 2, 3, 0];
     let gap = welcome.into_iter().chain(play()).chain(raw).chain(play());
     let watch = [what(0, 4)].into_iter().chain(long()).chain([what(1, 20), what(1, 1), what(4, 3)]);
+    let back = [what(4, 28), what(0, 16)];
+    let back = welcome
+        .into_iter()
+        .chain(long())
+        .chain(back)
+        .chain(play())
+        .chain([what(4, 31), what(0, 0)])
+        .chain(play());
     let stalled = welcome.into_iter().chain([what(4, 3), what(4, 3)]).chain(play());
     vec![
         ("peer", "played", all.collect()),
         ("peer", "gap", gap.collect()),
         ("peer", "watch", watch.collect()),
         ("peer", "stalled", stalled.collect()),
+        ("peer", "back", back.collect()),
+    ]
+}
+
+fn clients() -> Vec<Seed> {
+    let what = |what: u8, argument: u8| what | argument << 3;
+    let time = || [what(6, 1), what(6, 1), what(6, 1)];
+    let open = [what(1, 0), what(6, 0), what(5, 0)];
+    let play = || (0..8).flat_map(move |_| [what(5, 1), what(6, 1), what(5, 2)].into_iter().chain(time()));
+    let lost = [what(4, 0), what(6, 2), what(1, 0), what(5, 3)];
+    let all = open.into_iter().chain(play()).chain(lost).chain(play()).chain([what(7, 3)]).chain(time());
+    let raw = open.into_iter().chain([what(2, 0), 3, 1, 2, 3, what(3, 1), 2, 9, 9, what(0, 0), 1, 7]);
+    let refused = [what(0, 0), 7, b'S', b'T', b'C', b'K', 1, 0, 0, what(6, 3), what(6, 3), what(6, 3)];
+    let bad =
+        open.into_iter().chain([what(7, 1)]).chain(play()).chain([what(7, 0), what(6, 3)]).chain(play());
+    vec![
+        ("client", "played", all.collect()),
+        ("client", "raw", raw.collect()),
+        ("client", "refused", refused.into()),
+        ("client", "bad_network", bad.collect()),
     ]
 }
