@@ -31,7 +31,7 @@ Commands:
   tidy    the house rules: layering, names, lengths, links, unfinished code
   fuzz    run each fuzz target for a bounded time
   wasm    build the pure crates for wasm32 and compare their hashes with native ones
-  web     build the web app, or check that what is committed was built from these sources
+  web     build the web app, check that what is committed was built from these sources, or play it in a browser
   long    a proof for longer than the test command has time for
   setup   install, or ask for, the tools the others need
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::arguments::Arguments;
 use crate::wasm::Toolchain;
 use crate::workspace::Workspace;
-use crate::{fuzz, setup, shell, tidy, wasm};
+use crate::{fuzz, setup, shell, tidy, wasm, web};
 
 const HELP: &str = "\
 Run everything that must pass, in order, and stop at the first failure.
@@ -42,6 +42,8 @@ const STEPS: &[Step] = &[
     Step { name: "test", about: "unit, integration and documentation tests", run: run_tests },
     Step { name: "doc", about: "the documentation builds without warnings", run: run_doc },
     Step { name: "wasm", about: "pure crates build for wasm32 and hash as they do natively", run: run_wasm },
+    Step { name: "web", about: "the committed web app was built from these sources", run: run_web },
+    Step { name: "e2e", about: "pages in a browser play, lose their connection and come back", run: run_e2e },
     Step { name: "fuzz", about: "each fuzz target survives a few seconds", run: run_fuzz },
     Step { name: "deny", about: "licences, advisories and sources of dependencies", run: run_deny },
 ];
@@ -189,6 +191,14 @@ fn run_wasm(workspace: &Workspace) -> Result<Outcome> {
     let toolchain = Toolchain::find()?.context("no toolchain for wasm32; run `cargo xtask setup`")?;
     wasm::check(workspace, &toolchain)?;
     Ok(Outcome::Passed)
+}
+
+fn run_web(workspace: &Workspace) -> Result<Outcome> {
+    web::check(workspace).map(Outcome::Noted)
+}
+
+fn run_e2e(workspace: &Workspace) -> Result<Outcome> {
+    web::end_to_end(workspace).map(Outcome::Noted)
 }
 
 fn run_fuzz(workspace: &Workspace) -> Result<Outcome> {

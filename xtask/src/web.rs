@@ -5,6 +5,7 @@
 //! the same compiler is at hand, for only the same compiler makes the same bytes.
 
 mod check;
+mod e2e;
 mod manifest;
 mod recipe;
 mod sources;
@@ -16,15 +17,21 @@ use anyhow::{Result, bail};
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
 
+pub use check::check;
+pub use e2e::run as end_to_end;
+
 const HELP: &str = "\
-Build the web app, or check that what is committed was built from these sources.
+Build the web app, check that what is committed was built from these sources, or play it in a browser.
 
 Usage: cargo xtask web build
        cargo xtask web check
+       cargo xtask web e2e
 
   build   the wasm module, its bindings, the app, and web/app/dist/manifest.json
   check   the sources hash to what the manifest says, the files too; where the compiler is the manifest's and npm
           works, everything is built again and compared byte for byte
+  e2e     pages in Chromium play on a server with the app that is in web/app/dist; pictures of every page and
+          state, and what was seen and said if something fails, are left in target/e2e
 ";
 
 /// Where things of the web app lie.
@@ -53,8 +60,9 @@ pub fn command(words: &[String]) -> Result<()> {
     let workspace = Workspace::load()?;
     match word.as_deref() {
         Some("build") => build(&workspace),
-        Some("check") => check::check(&workspace).map(|note| println!("{note}")),
-        _ => bail!("build what, or check it?\n\n{HELP}"),
+        Some("check") => check(&workspace).map(|note| println!("{note}")),
+        Some("e2e") => end_to_end(&workspace).map(|note| println!("{note}")),
+        _ => bail!("build it, check it, or play it?\n\n{HELP}"),
     }
 }
 

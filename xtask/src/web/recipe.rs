@@ -32,6 +32,7 @@ pub fn build(workspace: &Workspace, dist: &Path) -> Result<Manifest> {
     bind(workspace, &module, &places.bindings)?;
     install_packages(&places.app)?;
     shell::run(npm(&places.app).args(["run", "check"]))?;
+    shell::run(npm(&places.app).arg("test"))?;
     shell::run(npm(&places.app).args(["run", "build", "--", "--emptyOutDir", "--outDir"]).arg(dist))?;
     Ok(Manifest {
         compiler: compiler(&toolchain)?,
@@ -140,13 +141,13 @@ fn bundle(workspace: &Workspace) -> Command {
     cargo
 }
 
-fn npm(app: &Path) -> Command {
+pub fn npm(app: &Path) -> Command {
     let mut npm = Command::new("npm");
     npm.current_dir(app).stdin(Stdio::null());
     npm
 }
 
-fn install_packages(app: &Path) -> Result<()> {
+pub fn install_packages(app: &Path) -> Result<()> {
     if packages_are_installed(app)? {
         return Ok(());
     }

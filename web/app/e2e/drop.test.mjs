@@ -1,0 +1,83 @@
+// Connections fail, in every way they do, and people are back where they were.
+
+import assert from "node:assert/strict";
+import { story } from "./story.mjs";
+
+/** Two people in a session, the first of them behind a proxy. */
+async function twoPlay(stage, route) {
+  const server = await stage.server();
+  const proxy = await stage.proxy(server);
+  const path = `/play/pong/den?bots=no&route=${route}`;
+  const ada = await stage.player("ada", server.proxied + path);
+  const bob = await stage.player("bob", server.address + path);
+  await bob.plays();
+  const before = await ada.plays();
+  return { server, proxy, ada, bob, before };
+}
+
+for (const route of ["websocket", "webtransport"]) {
+  story(`a connection over ${route} that goes silent is opened again`, async (stage) => {
+    const { proxy, ada, bob, before } = await twoPlay(stage, route);
+    proxy.cut();
+    await ada.sees("that nothing arrives", ({ status }) => status.state === "stalled");
+    const during = await bob.look();
+    await ada.sees("that it is cut off", ({ status }) => ["lost", "connecting"].includes(status.state));
+    proxy.heal();
+    const after = await ada.plays({ timeout_ms: 30_000 });
+    assert.equal(after.status.seat, before.status.seat);
+    assert.ok(after.diagnostics.reconnects > 0);
+    await bob.goesOn(during);
+    await Promise.all([ada.agrees(after), bob.agrees(await bob.look())]);
+  });
+}
+
+story("the button that drops the connection shows how it comes back", async (stage) => {
+  const server = await stage.server();
+  const ada = await stage.player("ada", `${server.address}/play/pong/den`);
+  const before = await ada.plays();
+  await ada.page.keyboard.press("n");
+  await ada.element("drop").click();
+  await ada.sees("that it is cut off", ({ status }) => status.state === "lost");
+  await ada.noticed("lost");
+  const after = await ada.plays();
+  assert.equal(after.status.seat, before.status.seat);
+  assert.ok(after.tick > before.tick);
+  await ada.agrees(after);
+});
+
+story("where WebTransport is swallowed, a page takes WebSocket by itself", async (stage) => {
+  const server = await stage.server();
+  const proxy = await stage.proxy(server);
+  proxy.cut({ tcp: false });
+  const ada = await stage.player("ada", `${server.proxied}/play/pong/den`);
+  const { status } = await ada.plays({ timeout_ms: 30_000 });
+  assert.equal(status.route, "websocket");
+});
+
+story("WebTransport that goes silent in the middle of a game is replaced by WebSocket", async (stage) => {
+  const server = await stage.server();
+  const proxy = await stage.proxy(server);
+  const ada = await stage.player("ada", `${server.proxied}/play/pong/den`);
+  const before = await ada.plays();
+  assert.equal(before.status.route, "webtransport");
+  proxy.cut({ tcp: false });
+  const after = await ada.sees("another way", ({ status }) => status.state === "playing" && status.route === "websocket", { timeout_ms: 30_000 });
+  assert.equal(after.status.seat, before.status.seat);
+  await ada.goesOn(after);
+});
+
+story("a server that was killed and started again is played on by itself", async (stage) => {
+  const server = await stage.server();
+  const ada = await stage.player("ada", `${server.address}/play/pong/den`);
+  const cyd = await stage.player("cyd", `${server.address}/`);
+  await cyd.element("play-now").waitFor();
+  await ada.plays();
+  await server.kill();
+  await ada.noticed("lost");
+  await cyd.element("gone").waitFor();
+  await server.run();
+  await ada.plays({ timeout_ms: 30_000 });
+  await ada.element("begun-anew").waitFor();
+  await cyd.element("gone").waitFor({ state: "detached" });
+  await ada.agrees({});
+});

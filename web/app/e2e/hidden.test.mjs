@@ -1,0 +1,41 @@
+// A page that nobody looks at: the browser may stop it altogether.
+
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { story } from "./story.mjs";
+
+/** Longer than the server keeps a silent link: the page has to come back, not just to go on. */
+const FROZEN_MS = 30_000;
+
+/** Of so many ticks one may be late: this machine draws two browsers beside the game, and has hiccups of its own. */
+const TICKS_PER_HICCUP = 200;
+
+story("a page that was hidden and frozen for 30 s catches up, and the other's game is not disturbed", async (stage) => {
+  const server = await stage.server();
+  const address = `${server.address}/play/pong/den?bots=no`;
+  const ada = await stage.loneTab("ada", address);
+  const bob = await stage.player("bob", address);
+  const seated = await ada.plays();
+  await bob.plays();
+
+  await ada.page.send("Page.setWebLifecycleState", { state: "frozen" });
+  const frozen = await ada.sees("nothing, hidden", ({ visible }) => !visible);
+  const before = await bob.look();
+  // The one thing here that is about a length of time: the browser is to hold the page for this long.
+  await pause(FROZEN_MS);
+  const after = await bob.look();
+  const slept = await ada.look();
+  assert.equal(slept.tick, frozen.tick, "the page did not stand still");
+  const passed = after.tick - before.tick;
+  assert.ok(passed > (FROZEN_MS / 1000) * 60 * 0.95, `bob's game went on for ${passed} ticks`);
+  assert.equal(after.status.state, "playing");
+  const late = after.diagnostics.omissions - before.diagnostics.omissions;
+  assert.ok(late <= passed / TICKS_PER_HICCUP, `${late} of bob's ${passed} inputs came too late`);
+
+  await ada.page.send("Page.setWebLifecycleState", { state: "active" });
+  const back = await ada.sees("what bob sees", ({ status, tick }) => status.state === "playing" && tick > after.tick);
+  assert.equal(back.status.seat, seated.status.seat);
+  await Promise.all([ada.agrees(back), bob.agrees(after)]);
+  // Still hidden, only not frozen any more: it keeps up all the same.
+  assert.equal((await ada.goesOn(back)).visible, false);
+}, { timeout_ms: 90_000 });

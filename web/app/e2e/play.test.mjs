@@ -1,0 +1,64 @@
+// People play each other, whatever carries their bytes and whatever program they play with.
+
+import assert from "node:assert/strict";
+import { points, scores } from "./player.mjs";
+import { story } from "./story.mjs";
+import { until } from "./until.mjs";
+
+for (const route of ["websocket", "webtransport"]) {
+  story(`two pages play a point over ${route}`, async (stage) => {
+    const server = await stage.server();
+    const address = `${server.address}/play/pong/den?bots=no&route=${route}`;
+    const ada = await stage.player("ada", address);
+    const bob = await stage.player("bob", address);
+    const before = await ada.plays();
+    await bob.plays();
+    assert.deepEqual([before.status.route, (await bob.look()).status.route], [route, route]);
+
+    await Promise.all([ada.pressUntilScored(), bob.pressUntilScored()]);
+    await until("both see the same score", async () => {
+      const [{ hud: one }, { hud: other }] = await Promise.all([ada.look(), bob.look()]);
+      return points(one) > 0 && scores(one) === scores(other);
+    });
+    await Promise.all([ada.agrees(before), bob.agrees(before)]);
+  });
+}
+
+story("a page plays a native bot that came by UDP", async (stage) => {
+  const server = await stage.server();
+  const ada = await stage.player("ada", `${server.address}/play/pong/mixed?bots=no&route=webtransport`);
+  await ada.sees("itself in the session", ({ status }) => ["playing", "waiting"].includes(status?.state));
+  const bot = server.command("bot", "pong", "--connect", server.udp, "--session", "mixed", "--count", 1, "--seconds", 6, "--json");
+  await ada.sees("the bot in its seat", ({ hud }) => hud?.seats.every(({ driver }) => driver === "player"));
+  const before = await ada.plays();
+  await ada.pressUntilScored();
+  await ada.agrees(before);
+  const [report] = JSON.parse(await bot).bots;
+  assert.equal(report.resyncs, 0);
+  assert.ok(report.tick > before.tick, `the bot got to tick ${report.tick}`);
+  assert.equal((await ada.look()).diagnostics.mismatches, 0);
+});
+
+story("a friend takes over from the bot", async (stage) => {
+  const server = await stage.server();
+  const ada = await stage.player("ada", `${server.address}/`);
+  await ada.element("with-a-bot").click();
+  await ada.plays();
+  await ada.sees("a bot opposite", ({ hud }) => hud.seats.some(({ driver }) => driver === "bot"));
+  await ada.pressUntilScored();
+  const bob = await stage.player("bob", ada.page.url());
+  await bob.plays();
+  await ada.sees("bob opposite", ({ hud }) => hud.seats.every(({ driver }) => driver === "player"));
+  await Promise.all([ada.agrees(await ada.look()), bob.agrees(await bob.look())]);
+});
+
+story("whoever comes to a full session may watch", async (stage) => {
+  const server = await stage.server();
+  const address = `${server.address}/play/pong/full?bots=no`;
+  for (const name of ["ada", "bob"]) await (await stage.player(name, address)).sees("a seat", ({ status }) => status?.seat != null);
+  const cyd = await stage.player("cyd", address);
+  await cyd.noticed("refused");
+  await cyd.element("way-watch").click();
+  const before = await cyd.sees("the others play", ({ status }) => status?.state === "watching");
+  await cyd.sees("time pass", ({ tick }) => tick > before.tick + 30);
+});

@@ -1,0 +1,91 @@
+// Somebody with a browser of their own: a page, what it shows, and what they press.
+
+import { until } from "./until.mjs";
+
+export class Player {
+  console = [];
+
+  constructor(name, page) {
+    this.name = name;
+    this.page = page;
+  }
+
+  /** Keeps what the page says to the console. */
+  listen() {
+    this.page.on("console", (message) => this.console.push(`${message.type()}: ${message.text()}`));
+    this.page.on("pageerror", (error) => this.console.push(`uncaught: ${error.stack ?? error}`));
+    return this;
+  }
+
+  /** What the page makes of the session, all of the same moment. Empty before a game is loaded. */
+  look() {
+    return this.page.evaluate(() => {
+      const { status, hud, diagnostics, tick } = window.sametick ?? {};
+      return { status, hud, diagnostics, tick, visible: !document.hidden };
+    });
+  }
+
+  /** Waits until the page sees the session as told, and resolves with what it saw. */
+  async sees(what, is_so, options) {
+    let seen;
+    try {
+      return await until(`${this.name} sees ${what}`, async () => {
+        seen = await this.look();
+        return is_so(seen) && seen;
+      }, options);
+    } catch (error) {
+      throw new Error(`${error.message}; sees ${JSON.stringify(seen)}`, { cause: error });
+    }
+  }
+
+  /** In the game, and hearing from it: ticks go on, and hashes are compared with the others'. */
+  async plays(options) {
+    const from = await this.sees("itself play", ({ status }) => status?.state === "playing", options);
+    await this.goesOn(from, options);
+    return from;
+  }
+
+  /** Ticks go on from what was seen before. */
+  goesOn(before, options) {
+    const past = (before.tick ?? 0) + 30;
+    return this.sees(`tick ${past}`, ({ status, tick }) => status?.state === "playing" && tick > past, options);
+  }
+
+  /** A state after what was seen before is the same for all players. */
+  agrees(before, options) {
+    const past = before.diagnostics?.agreed ?? 0;
+    return this.sees(
+      `agreement on a state after tick ${past}`,
+      ({ diagnostics }) => diagnostics?.agreed > past && diagnostics.mismatches === 0,
+      options,
+    );
+  }
+
+  element(id) {
+    return this.page.getByTestId(id);
+  }
+
+  /** The notice of this name lies over the court. */
+  noticed(name, options) {
+    return this.page.locator(`[data-notice="${name}"]`).waitFor({ timeout: 15_000, ...options });
+  }
+
+  /** Presses the button that begins and serves, and otherwise lets balls pass, until somebody has scored. */
+  async pressUntilScored(before = 0) {
+    return until(`a point is made in ${this.name}'s game`, async () => {
+      const { hud } = await this.look();
+      if (!hud) return false;
+      if (points(hud) > before) return hud;
+      if (hud.phase === "waiting" || hud.phase === "serving") await this.page.keyboard.press("Space");
+      return false;
+    }, { timeout_ms: 30_000 });
+  }
+}
+
+export function points(hud) {
+  return hud.seats.reduce((sum, { score }) => sum + score, 0);
+}
+
+export function scores(hud) {
+  return hud.seats.map(({ score }) => score).join(":");
+}

@@ -1,0 +1,112 @@
+// Every page in every state, as people see it: on a desktop and on a phone, in light and in dark. Somebody should look at
+// these pictures; what a program can see is that nothing sticks out at the side.
+
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { DESKTOP, OUT, PHONE, story } from "./story.mjs";
+
+const FOLDER = path.join(OUT, "shots");
+const SIZES = {
+  desktop: { viewport: DESKTOP },
+  phone: { viewport: PHONE, deviceScaleFactor: 2, hasTouch: true, isMobile: true },
+};
+const PASSPHRASE = "open sesame, please";
+
+async function shoot(player, size, state) {
+  for (const colorScheme of ["light", "dark"]) {
+    await player.page.emulateMedia({ colorScheme });
+    await player.page.screenshot({ path: path.join(FOLDER, `${state}-${size}-${colorScheme}.png`) });
+  }
+  const wide = await player.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  assert.ok(wide <= 0, `${state} sticks out by ${wide} pixels on a ${size}`);
+}
+
+for (const [size, look] of Object.entries(SIZES)) {
+  story(`every page is seen on a ${size}`, async (stage) => {
+    await mkdir(FOLDER, { recursive: true });
+    const server = await stage.server();
+    const ada = await stage.player("ada", `${server.address}/`, look);
+    const shot = (state, player = ada) => shoot(player, size, state);
+    const go = (to) => ada.page.goto(server.address + to);
+
+    await ada.element("no-sessions").waitFor();
+    await shot("home-empty");
+    await go("/no/such/page");
+    await shot("nowhere");
+
+    await go("/play/pong/chess-club?bots=no");
+    await ada.element("prompt").waitFor();
+    await shot("game-waiting");
+    await go("/play/pong/den?listed");
+    await ada.plays();
+    await shot("game-ready");
+    await ada.page.keyboard.press("Space");
+    await ada.sees("the ball in play", ({ hud }) => hud.phase === "playing");
+    await shot("game-playing");
+    await ada.element("network").click();
+    await ada.element("charts").waitFor();
+    await ada.goesOn(await ada.look());
+    await shot("game-panel");
+    await ada.element("panel-close").click();
+    await ada.element("invite").click();
+    await ada.element("invite-link").waitFor();
+    await shot("game-invite");
+    await ada.page.keyboard.press("Escape");
+    await ada.page.keyboard.press("?");
+    await ada.element("help-close").waitFor();
+    await shot("game-help");
+    await ada.page.keyboard.press("Escape");
+
+    const bob = await stage.player("bob", `${server.address}/`, look);
+    await bob.element("sessions").waitFor();
+    await shot("home-sessions", bob);
+    await bob.page.goto(`${server.address}/play/pong/den?watch`);
+    await bob.sees("the game", ({ status }) => status?.state === "watching");
+    await shot("game-watching", bob);
+    await bob.page.goto(`${server.address}/play/pong/den`);
+    await bob.plays();
+    const cyd = await stage.player("cyd", `${server.address}/play/pong/den`, look);
+    await cyd.noticed("refused");
+    await shot("game-full", cyd);
+    await cyd.page.route("**/api/server", foreignBuild);
+    await cyd.page.goto(`${server.address}/play/pong/den`);
+    await cyd.element("failure").waitFor();
+    await shot("game-other-build", cyd);
+    await cyd.page.goto(`${server.address}/play/chess/den`);
+    await cyd.element("failure").waitFor();
+    await shot("game-unknown", cyd);
+    await cyd.page.goto(`${server.address}/`);
+    await cyd.element("outdated").waitFor();
+    await shot("home-other-build", cyd);
+    await cyd.page.unrouteAll({ behavior: "wait" });
+    await cyd.page.goto("about:blank");
+
+    await bob.page.goto(`${server.address}/`);
+    await bob.element("sessions").waitFor();
+    await server.kill();
+    await ada.noticed("lost");
+    await shot("game-lost");
+    await bob.element("gone").waitFor();
+    await shot("home-gone", bob);
+  }, { timeout_ms: 90_000 });
+
+  story(`the passphrase form is seen on a ${size}`, async (stage) => {
+    await mkdir(FOLDER, { recursive: true });
+    const server = await stage.server({ secret: PASSPHRASE });
+    const ada = await stage.player("ada", `${server.address}/play/pong/den`, look);
+    await ada.element("passphrase-field").fill("a guess");
+    await shoot(ada, size, "passphrase");
+    await ada.element("passphrase-send").click();
+    await ada.page.getByText("not this server's passphrase").waitFor();
+    await shoot(ada, size, "passphrase-wrong");
+  });
+}
+
+/** The server's answer after an upgrade: the same, but for the build. */
+async function foreignBuild(route) {
+  const response = await route.fetch();
+  const answer = await response.json();
+  for (const game of answer.games) game.build = "0".repeat(32);
+  await route.fulfill({ response, json: answer });
+}

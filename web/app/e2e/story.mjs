@@ -1,0 +1,106 @@
+// A story is a test with a server, people with browsers, and perhaps a proxy between them. Whatever happens, all of it is
+// gone afterwards; if it fails, what the pages showed and everybody said is kept.
+
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { after, test } from "node:test";
+import { chromium } from "playwright-core";
+import { Devtools } from "./devtools.mjs";
+import { Player } from "./player.mjs";
+import { Proxy } from "./proxy.mjs";
+import { Server } from "./server.mjs";
+
+export const OUT = process.env.SAMETICK_E2E_OUT ?? "e2e-out";
+
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+export const DESKTOP = { width: 1280, height: 800 };
+export const PHONE = { width: 390, height: 844 };
+
+let browser;
+after(() => browser?.close());
+
+async function theBrowser() {
+  browser ??= await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  return browser;
+}
+
+export function story(name, tell, { timeout_ms = 60_000 } = {}) {
+  test(name, { timeout: timeout_ms }, async () => {
+    const stage = new Stage(name);
+    try {
+      await tell(stage);
+    } catch (error) {
+      const folder = await stage.keep();
+      throw new Error(`${error.message}\nscreenshots and logs: ${folder}`, { cause: error });
+    } finally {
+      await stage.clear();
+    }
+  });
+}
+
+export class Stage {
+  #name;
+  #players = [];
+  #contexts = [];
+  #tabs = [];
+  #servers = [];
+  #proxies = [];
+
+  constructor(name) {
+    this.#name = name;
+  }
+
+  async server(options) {
+    const server = await Server.start(options);
+    this.#servers.push(server);
+    return server;
+  }
+
+  async proxy(server) {
+    const proxy = await Proxy.start(server.ports.web);
+    this.#proxies.push(proxy);
+    return proxy;
+  }
+
+  /** Somebody new, at this address. `look`: size, colour scheme and the like, as for a browser context. */
+  async player(name, address, look = {}) {
+    const context = await (await theBrowser()).newContext({ viewport: DESKTOP, ...look });
+    this.#contexts.push(context);
+    const player = new Player(name, await context.newPage()).listen();
+    this.#players.push(player);
+    await player.page.goto(address);
+    return player;
+  }
+
+  /** Somebody whose browser no test driver keeps awake: a page that can be hidden and frozen, but not clicked on. */
+  async loneTab(name, address) {
+    const devtools = await Devtools.start(CHROMIUM, FLAGS);
+    this.#tabs.push(devtools);
+    const player = new Player(name, await devtools.open(address));
+    this.#players.push(player);
+    return player;
+  }
+
+  async keep() {
+    const folder = path.join(OUT, this.#name.replaceAll(/[^a-z0-9]+/gi, "-"));
+    await mkdir(folder, { recursive: true });
+    for (const player of this.#players) {
+      const file = (ending) => path.join(folder, `${player.name}.${ending}`);
+      const seen = await player.look().catch((error) => ({ error: String(error) }));
+      await writeFile(file("txt"), `${JSON.stringify(seen, null, 2)}\n${player.console.join("\n")}\n`);
+      await player.page.screenshot?.({ path: file("png"), timeout: 5_000 }).catch(() => {});
+    }
+    for (const [at, server] of this.#servers.entries()) {
+      await writeFile(path.join(folder, `server-${at}.txt`), server.said);
+    }
+    return folder;
+  }
+
+  async clear() {
+    for (const things of [this.#contexts, this.#tabs, this.#proxies, this.#servers]) {
+      await Promise.allSettled(things.map((thing) => thing.close()));
+    }
+  }
+}
