@@ -183,7 +183,7 @@ fn time(us: f64) -> Time {
     Time::from_micros(us as u64)
 }
 
-fn to_json<T: serde::Serialize>(value: &T) -> String {
+pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".into())
 }
 
@@ -361,7 +361,8 @@ impl<G: OnScreen> Played<G> {
     }
 }
 
-fn numbers<G: OnScreen>(state: &G, memory: &mut G::Memory, shapes: &mut Vec<Shape>) -> Vec<f32> {
+/// The shapes of a state, as numbers.
+pub(crate) fn numbers<G: OnScreen>(state: &G, memory: &mut G::Memory, shapes: &mut Vec<Shape>) -> Vec<f32> {
     shapes.clear();
     state.draw(memory, shapes);
     shapes.iter().flat_map(|shape| shape.numbers()).collect()

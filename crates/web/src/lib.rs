@@ -4,6 +4,7 @@
 //! everything that happens, [`Client::poll`] is called until it answers 0, and again when [`Client::wake_at`] has come.
 
 mod client;
+mod demo;
 mod diagnostics;
 mod options;
 mod pong;
@@ -17,6 +18,7 @@ use sametick_wire::access::{AccessKey, root_of};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use client::Client;
+pub use demo::Demo;
 
 /// The build ids compiled in, as JSON: `{"pong":"…"}`. A server of another build refuses them.
 #[wasm_bindgen]

@@ -96,6 +96,8 @@ export class Play {
   };
 
   private hear(message: FromWorker): void {
+    // What bots played in this engine before is not ours; of our own session a status comes first.
+    if (this.status === null && (message.kind === "tick" || message.kind === "hud")) return;
     switch (message.kind) {
       case "tick":
         return this.ticked(message);

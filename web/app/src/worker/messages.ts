@@ -131,6 +131,8 @@ export interface Doors {
 
 export type ToWorker =
   | { kind: "ask"; id: number; question: Question }
+  /** Bots play by themselves, for so many players; nobody does if null. */
+  | { kind: "demo"; players: number | null }
   | { kind: "join"; options: JoinOptions; doors: Doors }
   | { kind: "controls"; held: number; x: number; y: number }
   | { kind: "press" }

@@ -1,9 +1,10 @@
 // The worker of a page: it owns the wasm module, the client and its connections, so that a busy or hidden page does
 // not hold up the session. Before it joins it also answers questions that only the module can answer.
 
-import init, { Client, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
+import init, { Client, Demo, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
 import module_url from "../wasm/sametick_web_bg.wasm?url";
 import type { Doors, JoinOptions, Question, ToWorker } from "./messages";
+import { Exhibition } from "./exhibition";
 import { nowUs, Pump, type Post } from "./pump";
 
 /** What is used of a worker's global scope; the page's types do not have it. */
@@ -19,6 +20,7 @@ const loaded = init({ module_or_path: module_url });
 // Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
 let order: Promise<unknown> = loaded.catch(crashed);
 let pump: Pump | undefined;
+let exhibition: Exhibition | undefined;
 
 scope.onmessage = ({ data }: MessageEvent<ToWorker>) => {
   order = order.then(() => handle(data)).catch(crashed);
@@ -32,7 +34,13 @@ function handle(message: ToWorker): void {
       } catch (error) {
         return post({ kind: "failed", id: message.id, why: text(error) });
       }
+    case "demo":
+      exhibition?.stop();
+      exhibition = undefined;
+      if (message.players !== null) exhibition = new Exhibition(new Demo(message.players, Date.now()), post);
+      return;
     case "join":
+      exhibition?.stop();
       pump = join(message.options, message.doors);
       return pump.tell((client, now_us) => client.timeout(now_us));
     case "controls":
