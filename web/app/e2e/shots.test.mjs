@@ -16,7 +16,12 @@ const PASSPHRASE = "open sesame, please";
 async function shoot(player, size, state) {
   for (const colorScheme of ["light", "dark"]) {
     await player.page.emulateMedia({ colorScheme });
-    await player.page.screenshot({ path: path.join(FOLDER, `${state}-${size}-${colorScheme}.png`) });
+    await player.page.screenshot({
+      path: path.join(FOLDER, `${state}-${size}-${colorScheme}.png`),
+      // What fades in or changes its colour is shown as it will be.
+      animations: "disabled",
+      fullPage: state.startsWith("home"),
+    });
   }
   const wide = await player.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(wide <= 0, `${state} sticks out by ${wide} pixels on a ${size}`);
@@ -36,7 +41,7 @@ for (const [size, look] of Object.entries(SIZES)) {
     await shot("nowhere");
 
     await go("/play/pong/chess-club?bots=no");
-    await ada.element("prompt").waitFor();
+    await ada.element("prompt").getByText("Waiting for 1 more player").waitFor();
     await shot("game-waiting");
     await go("/play/pong/den?listed");
     await ada.plays();
@@ -90,6 +95,20 @@ for (const [size, look] of Object.entries(SIZES)) {
     await bob.element("gone").waitFor();
     await shot("home-gone", bob);
   }, { timeout_ms: 90_000 });
+
+  story(`a connection in trouble is seen on a ${size}`, async (stage) => {
+    await mkdir(FOLDER, { recursive: true });
+    const server = await stage.server();
+    const proxy = await stage.proxy(server);
+    const ada = await stage.player("ada", `${server.proxied}/play/pong/den?route=webtransport`, look);
+    await ada.plays();
+    proxy.cut({ tcp: false });
+    await ada.noticed("stalled");
+    await shoot(ada, size, "game-stalled");
+    await ada.page.reload();
+    await ada.noticed("connecting");
+    await shoot(ada, size, "game-connecting");
+  });
 
   story(`the passphrase form is seen on a ${size}`, async (stage) => {
     await mkdir(FOLDER, { recursive: true });
