@@ -37,9 +37,10 @@ fn find(path: &str) -> Option<&'static File> {
     FILES.binary_search_by(|file| file.path.cmp(path)).ok().and_then(|at| FILES.get(at))
 }
 
-/// A name with a dot means a file: a page that asks for a script must not be given the app instead.
+/// A name with a dot means a file, but for a session's: a page that asks for a script must not be given the app instead.
 fn is_route(path: &str) -> bool {
-    !path.rsplit('/').next().unwrap_or_default().contains('.') && !path.starts_with("/assets/")
+    path.starts_with("/play/")
+        || !path.rsplit('/').next().unwrap_or_default().contains('.') && !path.starts_with("/assets/")
 }
 
 impl File {
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn routes_are_the_app_and_files_are_files() {
         assert!(FILES.is_sorted_by_key(|file| file.path));
-        for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/nonsense"] {
+        for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/play/pong/v1.2", "/nonsense"] {
             let response = answer(path, &HeaderMap::new());
             assert_eq!(response.status(), 200, "{path}");
             assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
