@@ -26,8 +26,7 @@ pub fn run(workspace: &Workspace) -> Result<String> {
         .env("SAMETICK_E2E_OUT", &out)
         .env("CHROMIUM", chromium()?);
     shell::run_watching(&mut npm, |line| {
-        let count = line.strip_prefix("ℹ pass ").and_then(|count| count.parse::<u32>().ok());
-        passed = count.unwrap_or(passed);
+        passed += line.strip_prefix("ℹ pass ").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
         notes.extend(line.strip_prefix("ℹ first playable").map(|note| format!("; first playable{note}")));
     })
     .with_context(|| format!("what pages showed and servers said is in {}", out.display()))?;

@@ -2,7 +2,7 @@
 // fault of the page's.
 
 import { test } from "node:test";
-import { Stage } from "./story.mjs";
+import { Stage } from "../story.mjs";
 
 const TIMES = 3;
 

@@ -1,8 +1,8 @@
-// A page that nobody looks at: the browser may stop it altogether.
+// A page that nobody looks at: the browser may stop it altogether. Told alone, for others would take time away from it.
 
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { story } from "./story.mjs";
+import { story } from "../story.mjs";
 
 /** Longer than the server keeps a silent link: the page has to come back, not just to go on. */
 const FROZEN_MS = 30_000;
