@@ -274,7 +274,7 @@ impl<G: Game> Peer<G> {
         if let Some(channel) = self.outbox.pop(buf) {
             return Output::Send(channel);
         }
-        let Some(play) = self.play.as_mut().filter(|_| self.status != Status::Joining) else {
+        let Some(play) = self.play.as_mut().filter(|_| self.status.takes_part()) else {
             return Output::Wait;
         };
         if self.want_path {
@@ -337,7 +337,7 @@ impl<G: Game> Peer<G> {
                 self.status = Status::Refused(why);
                 Ok(())
             }
-            _ if self.status == Status::Joining => Err(Malformed::Forbidden),
+            _ if !self.status.takes_part() => Err(Malformed::Forbidden),
             (ToPeer::Roster { players, watchers }, Some(_)) => {
                 self.roster = (players, watchers);
                 Ok(())
@@ -379,7 +379,7 @@ impl<G: Game> Peer<G> {
 
     /// Closed ticks that continue what we have, or do not yet.
     fn on_ticks(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let play = self.play.as_mut().filter(|_| self.status != Status::Joining);
+        let play = self.play.as_mut().filter(|_| self.status.takes_part());
         let run = play.map_or(Ok(Run::Early), |play| play.on_run(bytes))?;
         if run == Run::Early {
             if self.early.len() == MAX_EARLY {
@@ -392,7 +392,7 @@ impl<G: Game> Peer<G> {
 
     /// Uses every run that can be understood now, and asks for what is missing before the others.
     fn use_early(&mut self) -> Result<(), Malformed> {
-        let Some(play) = self.play.as_mut().filter(|_| self.status != Status::Joining) else { return Ok(()) };
+        let Some(play) = self.play.as_mut().filter(|_| self.status.takes_part()) else { return Ok(()) };
         let mut result = Ok(());
         let mut progress = !self.early.is_empty();
         while progress {

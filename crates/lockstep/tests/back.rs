@@ -1,11 +1,15 @@
 //! Who comes back: as who it was, with what it has, and nobody else does.
 
+use postcard_schema::Schema;
 use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
+use sametick_lockstep::pacer::Path;
+use sametick_lockstep::peer::{self, JoinAs, Peer, Status};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, START_DELAY_US};
 use sametick_sim::record::{Leaving, Record};
-use sametick_sim::{BuildId, SchemaHash, Seat, Tick, Time};
+use sametick_sim::{BuildId, Game, Inputs, SchemaHash, Seat, Tick, TickRate, Time};
 use sametick_wire::Channel;
+use serde::{Deserialize, Serialize};
 
 /// What came of something that happened to the relay.
 #[derive(Default)]
@@ -158,6 +162,20 @@ fn back_within_the_same_tick_is_not_to_have_left() {
 }
 
 #[test]
+fn back_before_its_first_tick_is_to_sit_down_once() {
+    let mut den = Den::new(1);
+    two_at_tick_30(&mut den);
+    den.handle(Input::Closed(Member(2), Leaving::Left));
+    den.run_until_tick(31);
+    let came = den.join(3, None, None);
+    assert!(matches!(came.records[..], [Record::Joined { .. }]), "{:?}", came.records);
+    let (seat, _, claim) = welcomed(&came, 3);
+    let came = den.join(4, seat, having(claim, 0));
+    assert_eq!(welcomed(&came, 4).0, seat);
+    assert!(came.records.is_empty(), "{:?}", came.records);
+}
+
+#[test]
 fn after_a_restart_of_the_relay_everybody_begins_anew() {
     let claim = two_at_tick_30(&mut Den::new(1));
     let mut den = Den::new(2);
@@ -180,6 +198,65 @@ fn what_a_peer_cannot_have_is_sent_from_the_beginning() {
             assert!(matches!(came.messages[..], [(_, ToPeer::Refused { .. })]), "that claim is used up");
         }
     }
+}
+
+/// A game that only counts.
+#[derive(Clone, Serialize, Deserialize, Schema)]
+struct Count(u32);
+
+impl Game for Count {
+    const NAME: &'static str = "count";
+    const RATE: TickRate = TickRate::hz(60);
+    const BUILD: BuildId = BuildId::from_bytes([1; 16]);
+    type Setup = ();
+    type Input = u8;
+
+    fn new((): &()) -> Count {
+        Count(0)
+    }
+
+    fn step(&mut self, _: &Inputs<u8>) {
+        self.0 += 1;
+    }
+}
+
+/// The messages of a peer, which does nothing else.
+fn said(peer: &mut Peer<Count>) -> Vec<ToRelay> {
+    let (mut messages, mut buf) = (vec![], vec![]);
+    while let peer::Output::Send(Channel::Control) = peer.poll_output(&mut buf) {
+        messages.push(message::from_bytes(&buf).unwrap());
+    }
+    messages
+}
+
+#[test]
+fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
+    let join = JoinAs {
+        setup: (),
+        seed: 0,
+        seats: 2,
+        wait_for: 1,
+        name: "p1".into(),
+        commit: String::new(),
+        watch: false,
+        listed: false,
+    };
+    let mut peer = Peer::<Count>::new(Time::ZERO, &join, Path::default());
+    let tell = |peer: &mut Peer<Count>, message: &ToPeer| {
+        peer.handle(Time::ZERO, peer::Input::Message(Channel::Control, &message::to_bytes(message))).unwrap();
+    };
+    let claim = Claim { run: 1, token: [1; 16] };
+    let (seat, closed, first) = (Some(Seat(0)), Tick::ZERO, Tick(1));
+    let welcome = ToPeer::Welcome { seat, closed, first, age_us: 0, setup: vec![], rate: 60, claim };
+    tell(&mut peer, &welcome);
+    said(&mut peer);
+    assert_eq!(*peer.status(), Status::Playing);
+    peer.rejoin(Time::ZERO, Path::default());
+    let resume = Some(Resume { claim, have: Tick::ZERO });
+    assert!(matches!(&said(&mut peer)[..], [ToRelay::Join(join)] if join.resume == resume));
+    tell(&mut peer, &ToPeer::Refused { why: "the session is full".into() });
+    assert!(said(&mut peer).is_empty());
+    assert_eq!(*peer.status(), Status::Refused("the session is full".into()));
 }
 
 #[test]

@@ -10,6 +10,13 @@ use crate::peer::{MAX_PREDICTED, Peer, Status};
 use crate::play::Play;
 use crate::rows::MAX_SEATS;
 
+impl Status {
+    /// Whether the relay has made it welcome. What a peer has from before is of no use as long as it has not.
+    pub fn takes_part(&self) -> bool {
+        !matches!(self, Status::Joining | Status::Refused(_))
+    }
+}
+
 impl<G: Game> Peer<G> {
     /// Joins again, over another link to a relay: as who it was and from where it is, if the session still runs there. Until
     /// the relay answers, the state on screen stands still.

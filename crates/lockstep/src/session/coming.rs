@@ -53,7 +53,10 @@ impl Session {
         self.members.insert(member, membership);
         match self.epoch {
             Some(epoch) => {
-                self.note_joined(member, out);
+                // Who has come back never stood up.
+                if own.is_none() {
+                    self.note_joined(member, out);
+                }
                 self.welcome(now, epoch, member, first, out);
             }
             None => self.begin(now, out),
@@ -106,16 +109,14 @@ impl Session {
         }
     }
 
-    /// Has it written down that somebody has sat down. Who has come back never stood up.
+    /// Has it written down that somebody has sat down.
     fn note_joined(&self, member: Member, out: &mut Out) {
         let Some(Membership { seat: Some(seat), name, commit, .. }) = self.members.get(&member) else {
             return;
         };
-        if self.chairs[seat.index()].as_ref().is_some_and(|chair| chair.joining) {
-            let (seat, name, commit) = (*seat, name.clone(), commit.clone());
-            let joined = Record::Joined { tick: self.history.last().next(), seat, name, commit };
-            out.push_bare(Output::Record(self.id, joined));
-        }
+        let (seat, name, commit) = (*seat, name.clone(), commit.clone());
+        let joined = Record::Joined { tick: self.history.last().next(), seat, name, commit };
+        out.push_bare(Output::Record(self.id, joined));
     }
 
     fn welcome(&self, now: Time, epoch: Time, member: Member, first: Tick, out: &mut Out) {
