@@ -84,6 +84,9 @@ impl Chair {
     pub fn hand_over(&mut self, to: Member, closed: Tick) {
         self.member = to;
         self.leaving = None;
+        if planted::has(Bug::HandedInLost) {
+            self.waiting = Waiting::EMPTY;
+        }
         // What it said of earlier states went with the link, and nothing is missed before its first input.
         self.since = self.since.max(closed);
         self.began = false;

@@ -3,6 +3,7 @@
 use subtle::ConstantTimeEq;
 
 use crate::message::Claim;
+use crate::planted::{self, Bug};
 use crate::session::{Member, SessionId};
 
 /// The claims of one session.
@@ -41,6 +42,7 @@ impl Claims {
 
     /// Whether a claim is that of a member.
     pub fn is_good(&self, claim: &Claim, member: Member) -> bool {
-        claim.run == self.run && self.of(member).token.ct_eq(&claim.token).into()
+        let is_its: bool = self.of(member).token.ct_eq(&claim.token).into();
+        claim.run == self.run && (is_its || planted::has(Bug::AnyClaim))
     }
 }

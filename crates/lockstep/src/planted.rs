@@ -27,6 +27,12 @@ pub enum Bug {
     OwnInputKept,
     /// A log is called durable when it was handed to the disk.
     AcknowledgedEarly,
+    /// What was handed in over a link is lost when its player comes back over another.
+    HandedInLost,
+    /// Whoever comes back is sent one tick too few.
+    FirstMissed,
+    /// Any claim of a session is good for any seat of it.
+    AnyClaim,
 }
 
 #[cfg(feature = "planted")]

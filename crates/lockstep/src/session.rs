@@ -49,6 +49,9 @@ pub const START_DELAY_US: u64 = 300_000;
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
 
+/// What the link of somebody is told who has come back over another one.
+pub const CAME_BACK: &str = "you have come back over another connection";
+
 /// A peer of a session. The relay gives one to each link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);

@@ -123,6 +123,17 @@ impl Handed {
     }
 }
 
+/// What a client that comes back has.
+#[derive(Clone, Copy, Debug)]
+pub struct Resumed {
+    /// Of which session.
+    pub session: SessionId,
+    /// Who it was when it was last welcome there.
+    pub member: Member,
+    /// The tick of its state.
+    pub have: Tick,
+}
+
 /// The way between one client and the relay.
 pub struct Cable {
     /// What the relay calls it.
@@ -141,6 +152,10 @@ pub struct Cable {
     pub place: Option<(SessionId, Seat)>,
     /// Which session it takes part in.
     pub session: Option<SessionId>,
+    /// What the client had when it made this.
+    pub resumed: Option<Resumed>,
+    /// The relay has said whether the client takes part.
+    pub answered: bool,
     /// What the client handed in.
     pub handed: Handed,
     /// When something last happened that explains silence on it.
@@ -165,6 +180,8 @@ impl Cable {
             down: Netem::new(profile, seed ^ 1),
             place: None,
             session: None,
+            resumed: None,
+            answered: false,
             handed: Handed::new(),
             troubled_at: Time::ZERO,
             came_out: [Stats::default(); 2],

@@ -1,6 +1,7 @@
 //! One client: a machine with a clock of its own, and the peer on it while it takes part.
 
 use sametick_lockstep::peer::Peer;
+use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Rng, Tick, Time};
 use sametick_wire::netem::Profile;
 
@@ -15,14 +16,27 @@ pub struct Online<G: Playable> {
     pub peer: Peer<G>,
     /// When the peer wants to be woken, in the client's time.
     pub wake_at: Option<Time>,
+    /// The session that its state is of, and who it was when it was last welcome there.
+    pub welcome: Option<(SessionId, Member)>,
     /// The last confirmed tick that was looked at.
     pub confirmed: Tick,
     /// How often its state was replaced.
     pub resyncs: u32,
-    /// Its state was tampered with and not replaced yet.
-    pub tampered: bool,
+    /// Since which tick its state is wrong: it was tampered with and not replaced yet.
+    pub tampered: Option<Tick>,
     /// What the player does.
     pub held: Option<G::Input>,
+}
+
+impl<G: Playable> Online<G> {
+    /// Looks whether it has been made welcome as `member` of a session. What it had of another session is void.
+    pub fn note_welcome(&mut self, session: Option<SessionId>, member: Member) {
+        let Some(session) = session.filter(|_| self.peer.status().takes_part()) else { return };
+        if self.welcome.is_none_or(|(before, _)| before != session) {
+            (self.confirmed, self.tampered) = (Tick::ZERO, None);
+        }
+        self.welcome = Some((session, member));
+    }
 }
 
 /// One client.
@@ -31,6 +45,8 @@ pub struct Client<G: Playable> {
     pub clock: Clock,
     /// While it takes part.
     pub online: Option<Online<G>>,
+    /// What it has from the last time, if it has not forgotten it.
+    pub kept: Option<Online<G>>,
     /// When it tries to connect, while it does not.
     pub dial_at: Time,
     /// Its process does nothing.
@@ -53,6 +69,7 @@ impl<G: Playable> Client<G> {
         Client {
             clock: Clock::new(drift_ppm),
             online: None,
+            kept: None,
             dial_at,
             stalled: false,
             cut: [false; 2],

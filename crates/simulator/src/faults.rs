@@ -17,6 +17,8 @@ pub enum Fault {
     Blackout,
     /// A client is gone without a word, and comes back with a new link.
     Crash,
+    /// A client's carrier is gone, and the next one too, perhaps; the client knows at once and connects anew.
+    Roaming,
     /// A client leaves, and comes back later.
     Leave,
     /// A client's process does nothing for a while.
@@ -39,12 +41,13 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind, its name, and how often it is drawn in comparison with the others.
-    const TABLE: [(Fault, &'static str, u64); 14] = [
+    const TABLE: [(Fault, &'static str, u64); 15] = [
         (Fault::Network, "network", 20),
         (Fault::Weather, "weather", 5),
         (Fault::Partition, "partition", 14),
         (Fault::Blackout, "blackout", 3),
         (Fault::Crash, "crash", 10),
+        (Fault::Roaming, "roaming", 10),
         (Fault::Leave, "leave", 8),
         (Fault::Stall, "stall", 10),
         (Fault::RelayStall, "relay stall", 4),
@@ -90,6 +93,7 @@ impl Fault {
             Fault::Partition
                 | Fault::Blackout
                 | Fault::Crash
+                | Fault::Roaming
                 | Fault::Leave
                 | Fault::Stall
                 | Fault::RelayStall

@@ -40,6 +40,8 @@ pub enum Checker {
     Desync,
     /// Nobody is thrown out or times out without a fault that explains it.
     Links,
+    /// Who comes back has what was its own, is sent what it lacks, and was never away if its seat had not been given up.
+    Back,
     /// Memory stays within its bounds.
     Bounds,
     /// Once faults stop, everybody plays, agrees, and omits nothing.
@@ -59,6 +61,7 @@ impl Checker {
             Checker::Log => "log",
             Checker::Desync => "desync",
             Checker::Links => "links",
+            Checker::Back => "back",
             Checker::Bounds => "bounds",
             Checker::Recovery => "recovery",
             Checker::Panic => "panic",
@@ -89,6 +92,12 @@ pub struct Figures {
     pub states: u64,
     /// Times somebody joined.
     pub joins: u64,
+    /// Times somebody came back to the session it was in, with the state it had.
+    pub back: u64,
+    /// Times somebody came back before the relay knew that it was gone.
+    pub takeovers: u64,
+    /// Ticks that those who came back had, and were not sent.
+    pub spared: u64,
     /// Times a link timed out.
     pub time_outs: u64,
     /// States that were tampered with, found and mended.
@@ -113,6 +122,9 @@ impl Figures {
             (&mut self.omissions, other.omissions),
             (&mut self.states, other.states),
             (&mut self.joins, other.joins),
+            (&mut self.back, other.back),
+            (&mut self.takeovers, other.takeovers),
+            (&mut self.spared, other.spared),
             (&mut self.time_outs, other.time_outs),
             (&mut self.mended, other.mended),
             (&mut self.resimulated, other.resimulated),

@@ -23,7 +23,10 @@ pub type Finding = (Checker, String);
 
 /// The inputs of a seat that have arrived in time.
 struct Desk {
-    member: Member,
+    /// Which client.
+    client: usize,
+    /// Who it is at the moment; nobody until it is made welcome.
+    member: Option<Member>,
     arrived: Vec<Option<(Tick, Opaque)>>,
 }
 
@@ -106,7 +109,7 @@ impl<G: Playable> Referee<G> {
     /// An input has arrived at the relay.
     pub fn on_input(&mut self, member: Member, seat: Seat, tick: Tick, input: Opaque) {
         let last = self.last();
-        let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.member == member) else {
+        let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.member == Some(member)) else {
             return;
         };
         if tick > last && tick.ticks_since(last) < MAX_AHEAD {
@@ -117,9 +120,57 @@ impl<G: Playable> Referee<G> {
         }
     }
 
-    /// Somebody sits down.
-    pub fn on_joined(&mut self, member: Member, seat: Seat) {
-        self.desks[seat.index()] = Some(Desk { member, arrived: vec![None; 2 * MAX_AHEAD as usize] });
+    /// A client sits down.
+    pub fn on_joined(&mut self, client: usize, seat: Seat) -> Result<(), Finding> {
+        let arrived = vec![None; 2 * MAX_AHEAD as usize];
+        match self.desks[seat.index()].replace(Desk { client, member: None, arrived }) {
+            Some(_) => {
+                Err((Checker::Back, format!("client {client} sits down on seat {seat}, which is taken")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Who sits on a seat.
+    pub fn member_on(&self, seat: Seat) -> Option<Member> {
+        self.desks[seat.index()].as_ref()?.member
+    }
+
+    /// Where a member sits.
+    pub fn seat_of(&self, member: Member) -> Option<Seat> {
+        let is_its = |desk: &Option<Desk>| desk.as_ref().is_some_and(|desk| desk.member == Some(member));
+        self.desks.iter().position(is_its).map(|index| Seat(index as u8))
+    }
+
+    /// Somebody is given a seat: one that it has just sat down on, or, if it comes back as `before`, the one it never left.
+    /// Whatever had come for that one counts. Returns whether it is such a seat.
+    pub fn on_welcome(
+        &mut self,
+        (client, member): (usize, Member),
+        before: Option<Member>,
+        seat: Option<Seat>,
+    ) -> Result<bool, Finding> {
+        let own = before.and_then(|before| self.seat_of(before));
+        let wrong = |what: &str| {
+            let what =
+                format!("client {client} as {member:?}, before {before:?} on {own:?}, {what} ({seat:?})");
+            Err((Checker::Back, what))
+        };
+        let Some(seat) = seat else { return Ok(false) };
+        for tampering in self.tampered.iter_mut().filter(|it| it.member == member) {
+            tampering.seat = Some(seat);
+        }
+        let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.client == client) else {
+            return wrong("is given somebody else's seat");
+        };
+        let taken_from = desk.member.replace(member);
+        if taken_from.is_some_and(|taken_from| Some(taken_from) != before) {
+            return wrong("is given a seat that it did not claim");
+        }
+        if own.is_some_and(|own| own != seat) {
+            return wrong("is given another seat than it has");
+        }
+        Ok(taken_from.is_some())
     }
 
     /// A tick was closed.

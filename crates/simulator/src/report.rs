@@ -41,6 +41,8 @@ pub fn text(total: &Total) -> String {
     line("  a second of wall time", format!("{:.3}", speed(total)));
     line("clients on average", format!("{clients:.2}"));
     line("sessions, joins", format!("{}, {}", figures.sessions, figures.joins));
+    line("came back", format!("{} ({} by takeover)", figures.back, figures.takeovers));
+    line("  ticks spared by that", figures.spared.to_string());
     line("time-outs of links", figures.time_outs.to_string());
     line("ticks closed", figures.ticks.to_string());
     line("inputs in their ticks", figures.inputs.to_string());
@@ -84,6 +86,9 @@ pub fn json(total: &Total) -> String {
     put("seconds", format!("{:.3}", total.took.as_secs_f64()));
     put("sessions", figures.sessions.to_string());
     put("joins", figures.joins.to_string());
+    put("back", figures.back.to_string());
+    put("takeovers", figures.takeovers.to_string());
+    put("spared", figures.spared.to_string());
     put("time_outs", figures.time_outs.to_string());
     put("ticks", figures.ticks.to_string());
     put("inputs", figures.inputs.to_string());

@@ -1,5 +1,6 @@
 //! One world: a relay, its clients, the networks between them and a disk, in virtual time, from one seed.
 
+mod back;
 mod client_side;
 mod mischief;
 mod recovery;
@@ -71,7 +72,9 @@ impl<G: Playable> World<G> {
             Client::new(*drift_ppm, dial_at, profile, rng.next_u64())
         });
         let clients = clients.collect();
-        let config = RelayConfig { ticks_per_packet: plan.ticks_per_packet, ..RelayConfig::default() };
+        let mut secret = [0; 32];
+        secret.fill_with(|| rng.below(256) as u8);
+        let config = RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret };
         let mut world = World {
             now: Time::ZERO,
             relay: Relay::new(config),

@@ -7,7 +7,7 @@ use sametick_simulator::run::{self, Until};
 /// So many worlds are enough for every one of them.
 const SEEDS: u64 = 24;
 
-const BUGS: [(Bug, Checker); 11] = [
+const BUGS: [(Bug, Checker); 14] = [
     (Bug::AcceptedTwice, Checker::Inputs),
     (Bug::LateIntoNext, Checker::Inputs),
     (Bug::OmissionForgotten, Checker::Inputs),
@@ -19,6 +19,9 @@ const BUGS: [(Bug, Checker); 11] = [
     (Bug::NumbersMisread, Checker::Links),
     (Bug::OwnInputKept, Checker::States),
     (Bug::AcknowledgedEarly, Checker::Log),
+    (Bug::HandedInLost, Checker::Inputs),
+    (Bug::FirstMissed, Checker::Back),
+    (Bug::AnyClaim, Checker::Back),
 ];
 
 #[test]

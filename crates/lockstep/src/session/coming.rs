@@ -9,9 +9,10 @@ use sametick_wire::Channel;
 use crate::chair::Chair;
 use crate::facts::JoinError;
 use crate::message::{self, Join, Resume, Seated, ToPeer};
+use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::MAX_SEATS;
-use crate::session::{MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, send};
+use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, send};
 
 impl Session {
     /// A peer wants to take part.
@@ -67,7 +68,8 @@ impl Session {
 
     /// The first closed tick that somebody who joins has to be sent.
     fn first_missing(&self, resume: Option<&Resume>) -> Tick {
-        let next = resume.map_or(Tick(1), |resume| Tick(resume.have.0.saturating_add(1)));
+        let more = 1 + u32::from(planted::has(Bug::FirstMissed));
+        let next = resume.map_or(Tick(1), |resume| Tick(resume.have.0.saturating_add(more)));
         let is_kept = next >= self.history.first() && next.0 <= self.history.last().0 + 1;
         if is_kept { next } else { Tick(1) }
     }
@@ -87,7 +89,7 @@ impl Session {
         chair.hand_over(to, closed);
         if self.members.remove(&before).is_some() {
             self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
-            out.push_bare(Output::Kick(before, "you have come back over another connection"));
+            out.push_bare(Output::Kick(before, CAME_BACK));
         }
         self.agreement.on_joined();
     }

@@ -8,7 +8,7 @@ use sametick_sim::{Time, to_canonical};
 use sametick_wire::Closed;
 
 use super::{NEVER, World};
-use crate::cable::{Cable, Heard};
+use crate::cable::{Cable, Heard, Resumed};
 use crate::client::Online;
 use crate::games::Playable;
 use crate::outcome::Checker;
@@ -18,6 +18,9 @@ const RETRY_US: u64 = 1_000_000;
 
 /// Silence of the relay is explained by what happened within this time before.
 const EXCUSE_US: u64 = 13_000_000;
+
+/// So many of four clients that lost a link, and were not told to forget, come back with what they have.
+const KEEPS_OF_4: u64 = 3;
 
 impl<G: Playable> World<G> {
     pub(super) fn run_clients(&mut self) {
@@ -60,39 +63,59 @@ impl<G: Playable> World<G> {
         let member = Member(self.next_member);
         self.next_member += 1;
         self.figures.joins += 1;
-        let (local, watch) = (client.clock.local(now), client.watch);
-        let cable = Cable::new(now, local, member, index, client.profile, self.rng.next_u64());
+        let (local, profile, watch) = (client.clock.local(now), client.profile, client.watch);
+        let mut cable = Cable::new(now, local, member, index, profile, self.rng.next_u64());
         let slot = self.cables.iter().position(Option::is_none).unwrap_or(self.cables.len());
         if slot == self.cables.len() {
             self.cables.push(None);
             self.cables_next.push(NEVER);
         }
+        let online = match self.take_kept(index, member) {
+            Some(mut online) => {
+                let have = online.peer.confirmed().map(|(tick, _)| tick);
+                cable.resumed = { online.welcome }.zip(have).map(|((session, member), have)| Resumed {
+                    session,
+                    member,
+                    have,
+                });
+                online.peer.rejoin(local, Default::default());
+                Online { cable: slot, wake_at: Some(local), ..online }
+            }
+            None => self.new_online(index, slot, local),
+        };
+        let resumed = cable.resumed;
+        self.clients[index].online = Some(online);
+        self.cables[slot] = Some(cable);
+        self.cables_next[slot] = now;
+        self.relay.handle(now, relay::Input::Opened(member, self.key.clone(), self.schema));
+        self.note(|| {
+            let how = if watch { " to watch" } else { "" };
+            format!("client {index} connects as {member:?}{how}, with {resumed:?}")
+        });
+    }
+
+    /// A client that has nothing.
+    fn new_online(&self, index: usize, cable: usize, local: Time) -> Online<G> {
         let join = JoinAs {
             setup: G::setup(self.plan.seed, self.plan.seats),
             seed: self.plan.seed,
             seats: self.plan.seats,
             wait_for: self.plan.wait_for,
-            name: member.0.to_string(),
+            name: index.to_string(),
             commit: String::new(),
-            watch,
+            watch: self.clients[index].watch,
             listed: false,
         };
-        let peer = Peer::new(local, &join, Default::default());
-        client.online = Some(Online {
-            cable: slot,
-            peer,
+        Online {
+            cable,
+            peer: Peer::new(local, &join, Default::default()),
             wake_at: Some(local),
+            welcome: None,
             confirmed: Default::default(),
             resyncs: 0,
-            tampered: false,
+            tampered: None,
             held: None,
-        });
-        self.cables[slot] = Some(cable);
-        self.cables_next[slot] = now;
-        self.relay.handle(now, relay::Input::Opened(member, self.key.clone(), self.schema));
-        self.note(|| {
-            format!("client {index} connects as {member:?}{}", if watch { " to watch" } else { "" })
-        });
+        }
     }
 
     fn run_client(&mut self, index: usize) {
@@ -171,6 +194,7 @@ impl<G: Playable> World<G> {
         let slot = online.cable;
         self.rest_cable(slot);
         if let Some(why) = wrong {
+            self.check_peer(index);
             self.on_here_closed(index, &why);
         }
     }
@@ -179,42 +203,44 @@ impl<G: Playable> World<G> {
     fn check_peer(&mut self, index: usize) {
         let World { clients, cables, referees, figures, .. } = self;
         let Some(online) = &mut clients[index].online else { return };
+        let Some(cable) = &cables[online.cable] else { return };
+        online.note_welcome(cable.session, cable.member);
         let Some((tick, state)) = online.peer.confirmed() else { return };
         let resyncs = online.peer.stats().resyncs;
-        let session = cables[online.cable].as_ref().and_then(|cable| cable.session);
+        let session = online.welcome.map(|(session, _)| session);
         if tick == online.confirmed && resyncs == online.resyncs {
             return;
         }
         let referee = referees.iter_mut().rfind(|referee| Some(referee.id) == session);
-        let Some(referee) = referee.filter(|_| tick.0 > 0) else { return };
+        let Some(referee) = referee else { return };
         let mut found = None;
         if resyncs != online.resyncs {
-            if !online.tampered {
+            if online.tampered.is_none() {
                 found = Some((
                     Checker::Desync,
                     format!("client {index} was given a state, and had the right one"),
                 ));
             }
-            let member = cables[online.cable].as_ref().map(|cable| cable.member);
             let open =
-                |it: &&mut crate::referee::Tampering| Some(it.member) == member && it.mended_at.is_none();
+                |it: &&mut crate::referee::Tampering| it.member == cable.member && it.mended_at.is_none();
             if let Some(tampering) = referee.tampered.iter_mut().find(open) {
                 tampering.mended_at = Some(self.now);
                 figures.mended += 1;
             }
-            (online.tampered, online.resyncs) = (false, resyncs);
+            (online.tampered, online.resyncs) = (None, resyncs);
         } else if tick < online.confirmed {
             let what = format!("client {index} went back from tick {} to {tick}", online.confirmed);
             found = Some((Checker::Ticks, what));
         }
         online.confirmed = tick;
         figures.states += 1;
-        if !online.tampered && referee.digest(tick) != Some(state.digest()) {
+        let is_right = online.tampered.is_none();
+        if is_right && tick.0 > 0 && referee.digest(tick) != Some(state.digest()) {
             found = Some((Checker::States, format!("client {index} has another state after tick {tick}")));
         }
         let shown = online.peer.shown();
         let settled = *online.peer.status() == Status::Playing;
-        if let Some((_, shown)) = shown.filter(|_| settled && !online.tampered)
+        if let Some((_, shown)) = shown.filter(|_| settled && is_right)
             && !state.is_past_of(shown, tick)
         {
             found = Some((
@@ -244,7 +270,7 @@ impl<G: Playable> World<G> {
             _ => {}
         }
         let wait_us = self.rng.below(RETRY_US);
-        self.disconnect(index, wait_us);
+        self.disconnect(index, wait_us, true);
     }
 
     fn give_up_if_refused(&mut self, index: usize) {
@@ -253,26 +279,30 @@ impl<G: Playable> World<G> {
             let why = why.clone();
             self.note(|| format!("client {index} is turned down: {why}"));
             let wait_us = RETRY_US + self.rng.below(RETRY_US);
-            self.disconnect(index, wait_us);
+            self.disconnect(index, wait_us, true);
         }
     }
 
-    /// A client is gone without a word, and will connect again after a while.
-    pub(super) fn disconnect(&mut self, index: usize, wait_us: u64) {
+    /// A client is gone without a word, and will connect again after a while; perhaps with what it has, if it may keep it.
+    pub(super) fn disconnect(&mut self, index: usize, wait_us: u64, may_keep: bool) {
         let now = self.now;
         let client = &mut self.clients[index];
         client.dial_at = now.plus_micros(wait_us);
-        let Some(online) = client.online.take() else { return };
-        self.figures.resimulated += online.peer.stats().resimulated;
-        if let Some(cable) = &mut self.cables[online.cable] {
-            cable.here = None;
-            let (session, member) = (cable.session, cable.member);
-            if let Some(referee) = session.and_then(|id| self.referee(id)) {
-                // Whoever is gone takes a wrong state along; it may still be talked about for a while.
-                let open = referee.tampered.iter_mut().filter(|it| it.member == member);
-                open.for_each(|it| it.mended_at = it.mended_at.or(Some(now)));
+        let (online, kept) = (client.online.take(), client.kept.take());
+        let slot = online.as_ref().map(|online| online.cable);
+        if let Some(online) = online.or(kept) {
+            if may_keep && self.rng.chance(KEEPS_OF_4, 4) {
+                self.clients[index].kept = Some(online);
+            } else {
+                self.forget(&online);
             }
         }
-        self.rest_cable(online.cable);
+        let Some(slot) = slot else { return };
+        if let Some(cable) = &mut self.cables[slot] {
+            cable.here = None;
+            let member = cable.member;
+            self.close_tamperings(member);
+        }
+        self.rest_cable(slot);
     }
 }

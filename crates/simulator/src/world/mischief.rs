@@ -21,6 +21,8 @@ pub(super) enum Event {
     Mischief,
     /// A fault that had to wait.
     Postponed(Fault),
+    /// A client's carrier is gone.
+    Roam(usize),
     /// A client's network carries packets again.
     Heal(usize),
     /// A client's process goes on.
@@ -69,7 +71,8 @@ impl<G: Playable> World<G> {
                     self.plan_mischief();
                 }
                 Event::Postponed(fault) if !self.calm => self.do_or_postpone(fault),
-                Event::Mischief | Event::Postponed(_) => {}
+                Event::Roam(client) if !self.calm && self.may_roam(client) => self.roam(client),
+                Event::Mischief | Event::Postponed(_) | Event::Roam(_) => {}
                 Event::Heal(client) => self.heal(client),
                 Event::Wake(client) => self.wake(client),
                 Event::WakeRelay => self.wake_relay(),
@@ -133,9 +136,10 @@ impl<G: Playable> World<G> {
             Fault::Crash => {
                 let us = draw_us(&mut self.rng, 0, 30 * SECOND_US);
                 self.draw_role(client);
-                self.disconnect(client, us);
+                self.disconnect(client, us, false);
                 self.rest_client(client);
             }
+            Fault::Roaming => self.begin_roaming(client),
             Fault::Leave => self.leave(client),
             Fault::Stall => {
                 let us = draw_us(&mut self.rng, 20_000, 15 * SECOND_US);
@@ -213,9 +217,36 @@ impl<G: Playable> World<G> {
         self.clients[client].watch = client > 1 && self.rng.chance(1, 6);
     }
 
+    fn begin_roaming(&mut self, client: usize) {
+        self.roam(client);
+        for _ in 0..self.rng.below(4) {
+            let us = draw_us(&mut self.rng, 50_000, 3 * SECOND_US);
+            self.plan_in(us, Event::Roam(client));
+        }
+    }
+
+    /// Whoever has a wrong state may take it along; the others have to stay and tell.
+    fn may_roam(&self, client: usize) -> bool {
+        let has_wrong = |online: &Online<G>| online.tampered.is_some();
+        let online = self.clients[client].online.as_ref();
+        online.is_some_and(|online| has_wrong(online) || self.pending().is_none())
+    }
+
+    fn roam(&mut self, client: usize) {
+        if self.clients[client].online.is_none() {
+            return;
+        }
+        let us = draw_us(&mut self.rng, 0, 2 * SECOND_US);
+        self.disconnect(client, us, true);
+        self.rest_client(client);
+    }
+
     fn leave(&mut self, client: usize) {
         let us = draw_us(&mut self.rng, 100_000, 30 * SECOND_US);
+        let watched = self.clients[client].watch;
         self.draw_role(client);
+        let is_same = self.clients[client].watch == watched;
+        self.clients[client].kept.take_if(|_| !is_same);
         let World { now, cables, clients, bufs, .. } = self;
         let Some(online) = &clients[client].online else { return };
         if let Some(cable) = &mut cables[online.cable]
@@ -225,7 +256,7 @@ impl<G: Playable> World<G> {
             here.link().close(local, 0, "until later");
             here.drain(*now, &mut cable.up, bufs, &mut |_| {});
         }
-        self.disconnect(client, us);
+        self.disconnect(client, us, is_same);
         self.rest_client(client);
     }
 
@@ -259,17 +290,18 @@ impl<G: Playable> World<G> {
         }
     }
 
+    /// How many others play and can say what their state is.
+    pub(super) fn players_but(&self, client: usize) -> usize {
+        let plays = |it: &Online<G>| *it.peer.status() == Status::Playing && it.peer.seat().is_some();
+        let can_say =
+            |it: &Online<G>| self.cables[it.cable].as_ref().is_some_and(|cable| cable.there.is_some());
+        let others = self.clients.iter().enumerate().filter(|(other, _)| *other != client);
+        others.filter_map(|(_, it)| it.online.as_ref()).filter(|it| plays(it) && can_say(it)).count()
+    }
+
     /// Flips a bit of a client's state, if somebody else can tell that it is wrong.
     fn flip(&mut self, client: usize) {
-        let plays = |world: &World<G>, client: usize| {
-            let online = world.clients[client].online.as_ref();
-            let can_say =
-                |it: &Online<G>| world.cables[it.cable].as_ref().is_some_and(|cable| cable.there.is_some());
-            online.is_some_and(|it| {
-                *it.peer.status() == Status::Playing && it.peer.seat().is_some() && can_say(it)
-            })
-        };
-        let others = (0..self.clients.len()).filter(|other| *other != client && plays(self, *other)).count();
+        let others = self.players_but(client);
         let now = self.now;
         let World { clients, cables, referees, rng, .. } = self;
         let Some(online) = &mut clients[client].online else { return };
@@ -282,10 +314,14 @@ impl<G: Playable> World<G> {
             return;
         }
         online.peer.tamper(|state| state.flip(rng));
-        online.tampered = true;
+        online.tampered = online.tampered.or(Some(tick.next()));
         let (member, seat) = (cable.member, online.peer.seat());
         let tampering = Tampering { member, seat, tick: tick.next(), at: now, mended_at: None };
         referee.tampered.push(tampering.clone());
+        if self.rng.chance(1, 6) {
+            let us = draw_us(&mut self.rng, 50_000, 3 * SECOND_US);
+            self.plan_in(us, Event::Roam(client));
+        }
         self.note(|| format!("{tampering:?}"));
     }
 

@@ -145,6 +145,6 @@ impl<G: Playable> World<G> {
         }
         let open: Vec<SessionId> = self.referees.iter().map(|referee| referee.id).collect();
         open.into_iter().for_each(|id| self.finish_log(id));
-        (0..self.clients.len()).for_each(|client| self.disconnect(client, 0));
+        (0..self.clients.len()).for_each(|client| self.disconnect(client, 0, false));
     }
 }

@@ -3,7 +3,7 @@
 use sametick_lockstep::message::read_inputs;
 use sametick_lockstep::relay::{Input, Output};
 use sametick_lockstep::rows::row_as_bytes;
-use sametick_lockstep::session::{Member, SessionId};
+use sametick_lockstep::session::{CAME_BACK, Member, SessionId};
 use sametick_sim::record::{Leaving, Record, decode_inputs};
 use sametick_sim::{Inputs, Seat, Tick, from_canonical, to_canonical};
 use sametick_wire::{Channel, Closed};
@@ -28,12 +28,18 @@ impl<G: Playable> World<G> {
         for index in 0..self.cables.len() {
             if self.cables_next[index] <= self.now {
                 self.hear(index);
+                // What one member says can be the end of another.
+                self.say_if_told();
             }
         }
         if self.relay_wake_at.is_some_and(|at| at <= self.now) {
             self.relay.handle(self.now, Input::Timeout);
             self.relay_told = true;
         }
+        self.say_if_told();
+    }
+
+    fn say_if_told(&mut self) {
         if std::mem::take(&mut self.relay_told) {
             self.say();
         }
@@ -167,6 +173,12 @@ impl<G: Playable> World<G> {
             return;
         };
         cable.session = cable.session.or(current);
+        if channel == Channel::Control && !std::mem::replace(&mut cable.answered, true) {
+            self.on_answer(member, message);
+        }
+        let Some(cable) = self.cables.iter_mut().flatten().find(|cable| cable.member == member) else {
+            return;
+        };
         let Some(there) = &mut cable.there else { return };
         cable.dirty = true;
         if let Err(error) = there.link().send(self.now, channel, message)
@@ -214,11 +226,12 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Somebody is thrown out, which only somebody deserves whose state was wrong again and again.
+    /// Somebody is thrown out, which only somebody deserves whose state was wrong again and again, or who has come back.
     fn on_close(&mut self, member: Member, why: &'static str) {
         self.note(|| format!("the relay throws out {member:?}: {why}"));
         let tampered = self.referees.iter().flat_map(|referee| &referee.tampered);
-        if tampered.filter(|it| it.member == member).count() < MAX_MENDINGS {
+        let is_back = why == CAME_BACK && self.has_come_back(member);
+        if tampered.filter(|it| it.member == member).count() < MAX_MENDINGS && !is_back {
             self.fail(Checker::Links, format!("the relay threw out {member:?}: {why}"));
         }
         if let Some(cable) = self.cables.iter_mut().flatten().find(|cable| cable.member == member)
@@ -240,8 +253,10 @@ impl<G: Playable> World<G> {
     }
 
     fn on_record(&mut self, id: SessionId, record: &Record) {
-        if let Record::Joined { seat, name, .. } = record {
-            self.on_joined(id, *seat, name);
+        match record {
+            Record::Joined { seat, name, .. } => self.on_joined(id, *seat, name),
+            Record::Left { seat, .. } => self.on_left(id, *seat),
+            _ => {}
         }
         if !matches!(record, Record::Check { .. }) {
             self.note(|| format!("record: {record:?}"));
@@ -249,17 +264,6 @@ impl<G: Playable> World<G> {
         let now = self.now;
         let result = self.referee(id).map(|referee| referee.on_record(now, record));
         self.judge(result.unwrap_or(Ok(())));
-    }
-
-    /// Names of players are the numbers of members here.
-    fn on_joined(&mut self, id: SessionId, seat: Seat, name: &str) {
-        let Ok(member) = name.parse().map(Member) else { return };
-        if let Some(cable) = self.cables.iter_mut().flatten().find(|cable| cable.member == member) {
-            cable.place = Some((id, seat));
-        }
-        if let Some(referee) = self.referee(id) {
-            referee.on_joined(member, seat);
-        }
     }
 
     fn on_closed(&mut self, id: SessionId, tick: Tick) {

@@ -64,3 +64,11 @@ fn a_mended_state_is_not_called_wrong_again() {
         plan.drifts_ppm.truncate(2);
     });
 }
+
+/// Somebody who came back to a session without a free seat was turned down and played on, alone; and somebody who came back
+/// before its first tick was closed was said to sit down twice.
+#[test]
+fn those_who_come_back_have_their_seat_or_wait_for_one() {
+    play(Title::Sum(20), &[Fault::Roaming, Fault::Leave, Fault::Crash], 120, 6, |_| ());
+    play(Title::Sum(10), &[Fault::Roaming], 120, 6, |plan| plan.gap_us = 2 * SECOND_US);
+}

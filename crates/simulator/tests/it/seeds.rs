@@ -17,6 +17,7 @@ fn nothing_is_violated_in_a_bounded_set_of_worlds() {
     assert!(total.faults.total() >= minutes, "at least one fault a minute");
     assert!(Fault::all().all(|fault| total.faults.of(fault) > 0), "every kind of fault happens");
     assert!(total.figures.client_us >= 4 * total.figures.simulated_us, "four clients on average");
+    assert!(total.figures.takeovers > 0 && total.figures.back > total.figures.takeovers);
     assert!(total.figures.mended > 0 && total.figures.time_outs > 0 && total.figures.logged > 0);
 }
 

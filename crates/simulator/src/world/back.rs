@@ -1,0 +1,114 @@
+//! Who comes back: what clients keep of a lost link, and what the relay owes those who come with it.
+
+use sametick_lockstep::message::{self, ToPeer};
+use sametick_lockstep::session::{Member, SessionId};
+use sametick_sim::{Seat, Tick};
+
+use super::World;
+use crate::cable::Resumed;
+use crate::client::{Client, Online};
+use crate::games::Playable;
+use crate::outcome::Checker;
+use crate::referee::Tampering;
+
+impl<G: Playable> World<G> {
+    /// What a client that connects as `member` still has. A wrong state is forgotten unless it would be found.
+    pub(super) fn take_kept(&mut self, index: usize, member: Member) -> Option<Online<G>> {
+        let online = self.clients[index].kept.take()?;
+        let Some((tick, (session, _))) = online.tampered.zip(online.welcome) else { return Some(online) };
+        let is_hidden = self.relay_stalled || self.clients.iter().any(Client::is_silenced);
+        if is_hidden || self.players_but(index) == 0 {
+            self.forget(&online);
+            return None;
+        }
+        let (at, seat) = (self.now, online.peer.seat());
+        if let Some(referee) = self.referee(session).filter(|referee| !referee.ended) {
+            referee.tampered.push(Tampering { member, seat, tick, at, mended_at: None });
+            self.note(|| format!("client {index} takes a state along that is wrong since tick {tick}"));
+        }
+        Some(online)
+    }
+
+    /// A peer is gone for ever.
+    pub(super) fn forget(&mut self, online: &Online<G>) {
+        self.figures.resimulated += online.peer.stats().resimulated;
+    }
+
+    /// Whoever is gone takes a wrong state along; it may still be talked about for a while.
+    pub(super) fn close_tamperings(&mut self, member: Member) {
+        let tampered = self.referees.iter_mut().flat_map(|referee| &mut referee.tampered);
+        for tampering in tampered.filter(|it| it.member == member) {
+            tampering.mended_at = tampering.mended_at.or(Some(self.now));
+        }
+    }
+
+    /// Whether a client has made another cable, to come back as who it is on this one.
+    pub(super) fn has_come_back(&self, member: Member) -> bool {
+        let as_member = |resumed: &Resumed| resumed.member == member;
+        self.cables.iter().flatten().any(|cable| cable.resumed.as_ref().is_some_and(as_member))
+    }
+
+    /// Names of players are the numbers of clients here.
+    pub(super) fn on_joined(&mut self, id: SessionId, seat: Seat, name: &str) {
+        let Ok(client) = name.parse() else { return };
+        let result = self.referee(id).map(|referee| referee.on_joined(client, seat));
+        self.judge(result.unwrap_or(Ok(())));
+    }
+
+    /// Nobody leaves who is there.
+    pub(super) fn on_left(&mut self, id: SessionId, seat: Seat) {
+        let Some(member) = self.referee(id).and_then(|referee| referee.member_on(seat)) else { return };
+        let mut cables = self.cables.iter().flatten();
+        if cables.any(|cable| cable.member == member && cable.there.is_some() && !cable.thrown_out) {
+            self.fail(Checker::Back, format!("{member:?} is said to have left seat {seat}, and is there"));
+        }
+    }
+
+    /// The relay has said whether somebody takes part.
+    pub(super) fn on_answer(&mut self, member: Member, message: &[u8]) {
+        let cable = self.cables.iter_mut().flatten().find(|cable| cable.member == member);
+        let Some((cable, id)) = cable.and_then(|cable| cable.session.map(|id| (cable, id))) else { return };
+        let resumed = cable.resumed.filter(|resumed| resumed.session == id);
+        match message::from_bytes(message) {
+            Ok(ToPeer::Welcome { seat, first, .. }) => {
+                cable.place = seat.map(|seat| (id, seat));
+                let client = cable.client;
+                self.on_welcome(id, (client, member), resumed, seat, first);
+            }
+            Ok(ToPeer::Refused { why }) => {
+                let own = resumed.and_then(|it| self.referee(id)?.seat_of(it.member));
+                if let Some(seat) = own {
+                    self.fail(
+                        Checker::Back,
+                        format!("{member:?} is turned down, but has seat {seat}: {why}"),
+                    );
+                }
+            }
+            other => self.fail(Checker::Links, format!("{member:?} is answered {other:?}")),
+        }
+    }
+
+    fn on_welcome(
+        &mut self,
+        id: SessionId,
+        who: (usize, Member),
+        resumed: Option<Resumed>,
+        seat: Option<Seat>,
+        first: Tick,
+    ) {
+        let have = resumed.map_or(Tick::ZERO, |resumed| resumed.have);
+        if first != have.next() {
+            self.fail(Checker::Back, format!("client {} has tick {have}, and is sent {first} first", who.0));
+        }
+        let before = resumed.map(|resumed| resumed.member);
+        let result = self.referee(id).map_or(Ok(false), |referee| referee.on_welcome(who, before, seat));
+        if let (Some(_), Ok(taken_over)) = (resumed, &result) {
+            let how = if *taken_over { "and was never away" } else { "with what it has" };
+            self.note(|| format!("client {} is back as {:?} {how}, at tick {have}", who.0, who.1));
+            self.figures.back += 1;
+            self.figures.takeovers += u64::from(*taken_over);
+            self.figures.spared += u64::from(have.0);
+        }
+        self.judge(result.map(|_| ()));
+    }
+}
