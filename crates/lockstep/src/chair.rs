@@ -42,6 +42,8 @@ pub struct Arrivals {
 pub struct Chair {
     /// Who sits here.
     pub member: Member,
+    /// As whom it came back, until an input shows that it knows who it is now: its welcome may be lost with another link.
+    pub before: Option<Member>,
     /// Not yet part of a closed tick.
     pub joining: bool,
     /// Its first tick.
@@ -64,6 +66,7 @@ impl Chair {
     pub fn new(member: Member) -> Box<Chair> {
         Box::new(Chair {
             member,
+            before: None,
             joining: true,
             since: Tick::ZERO,
             leaving: None,
@@ -81,8 +84,9 @@ impl Chair {
     }
 
     /// Whoever sits here has come back over another link: for the game it was never away.
-    pub fn hand_over(&mut self, to: Member, closed: Tick) {
+    pub fn hand_over(&mut self, from: Member, to: Member, closed: Tick) {
         self.member = to;
+        self.before = Some(from);
         self.leaving = None;
         if planted::has(Bug::HandedInLost) {
             self.waiting = Waiting::EMPTY;
@@ -124,6 +128,7 @@ impl Chair {
         slack_us: Option<i64>,
         input: Opaque,
     ) -> Result<(), Malformed> {
+        self.before = None;
         if tick <= closed {
             self.arrivals.late += 1;
             if planted::has(Bug::LateIntoNext) {

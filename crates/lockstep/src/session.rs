@@ -52,7 +52,7 @@ const RESEND_EVERY_US: u64 = 100_000;
 /// What the link of somebody is told who has come back over another one.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
-/// A peer of a session. The relay gives one to each link.
+/// A peer of a session. Whoever drives the relay gives one to each link, later ones to later links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);
 

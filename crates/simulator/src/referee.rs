@@ -27,6 +27,8 @@ struct Desk {
     client: usize,
     /// Who it is at the moment; nobody until it is made welcome.
     member: Option<Member>,
+    /// As whom it came back, until an input of it comes.
+    before: Option<Member>,
     arrived: Vec<Option<(Tick, Opaque)>>,
 }
 
@@ -112,6 +114,7 @@ impl<G: Playable> Referee<G> {
         let Some(desk) = self.desks[seat.index()].as_mut().filter(|desk| desk.member == Some(member)) else {
             return;
         };
+        desk.before = None;
         if tick > last && tick.ticks_since(last) < MAX_AHEAD {
             let slot = desk.slot(tick);
             if slot.is_none_or(|(at, _)| at != tick) {
@@ -123,7 +126,7 @@ impl<G: Playable> Referee<G> {
     /// A client sits down.
     pub fn on_joined(&mut self, client: usize, seat: Seat) -> Result<(), Finding> {
         let arrived = vec![None; 2 * MAX_AHEAD as usize];
-        match self.desks[seat.index()].replace(Desk { client, member: None, arrived }) {
+        match self.desks[seat.index()].replace(Desk { client, member: None, before: None, arrived }) {
             Some(_) => {
                 Err((Checker::Back, format!("client {client} sits down on seat {seat}, which is taken")))
             }
@@ -136,9 +139,12 @@ impl<G: Playable> Referee<G> {
         self.desks[seat.index()].as_ref()?.member
     }
 
-    /// Where a member sits.
-    pub fn seat_of(&self, member: Member) -> Option<Seat> {
-        let is_its = |desk: &Option<Desk>| desk.as_ref().is_some_and(|desk| desk.member == Some(member));
+    /// Where whoever was a member when it was last told has a seat that a later link, `to`, may take over.
+    pub fn seat_of(&self, member: Member, to: Member) -> Option<Seat> {
+        let is_its = |desk: &Option<Desk>| {
+            let desk = desk.as_ref().filter(|desk| desk.member < Some(to));
+            desk.is_some_and(|desk| [desk.member, desk.before].contains(&Some(member)))
+        };
         self.desks.iter().position(is_its).map(|index| Seat(index as u8))
     }
 
@@ -150,7 +156,7 @@ impl<G: Playable> Referee<G> {
         before: Option<Member>,
         seat: Option<Seat>,
     ) -> Result<bool, Finding> {
-        let own = before.and_then(|before| self.seat_of(before));
+        let own = before.and_then(|before| self.seat_of(before, member));
         let wrong = |what: &str| {
             let what =
                 format!("client {client} as {member:?}, before {before:?} on {own:?}, {what} ({seat:?})");
@@ -164,9 +170,10 @@ impl<G: Playable> Referee<G> {
             return wrong("is given somebody else's seat");
         };
         let taken_from = desk.member.replace(member);
-        if taken_from.is_some_and(|taken_from| Some(taken_from) != before) {
+        if taken_from.is_some() && own.is_none() {
             return wrong("is given a seat that it did not claim");
         }
+        desk.before = taken_from.and(before);
         if own.is_some_and(|own| own != seat) {
             return wrong("is given another seat than it has");
         }

@@ -25,22 +25,22 @@ impl Session {
         if first == Tick(1) && !self.history.is_whole() {
             return Err(JoinError::TooLong);
         }
-        let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume));
+        let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume, member));
         let seat = match own {
             _ if join.watch => None,
-            Some(own) => Some(own),
+            Some((own, _)) => Some(own),
             None => Some(self.free_seat(join.seat, join.resume.is_some())?),
         };
         if self.members.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
-        match seat {
-            Some(seat) if own.is_some() => self.hand_over(now, seat, member, out),
-            Some(seat) => {
+        match (seat, own) {
+            (Some(_), Some(own)) => self.hand_over(now, own, member, out),
+            (Some(seat), None) => {
                 self.chairs[seat.index()] = Some(Chair::new(member));
                 self.agreement.on_joined();
             }
-            None => {}
+            (None, _) => {}
         }
         // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
         self.send_ticks(out);
@@ -74,19 +74,23 @@ impl Session {
         if is_kept { next } else { Tick(1) }
     }
 
-    /// Where the one who comes back still sits, as far as the game knows.
-    fn claimed_seat(&self, resume: &Resume) -> Option<Seat> {
-        let owns = |chair: &Chair| self.claims.is_good(&resume.claim, chair.member);
-        let place = self.chairs.iter().position(|chair| chair.as_deref().is_some_and(owns))?;
-        u8::try_from(place).ok().map(Seat)
+    /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.
+    fn claimed_seat(&self, resume: &Resume, to: Member) -> Option<(Seat, Member)> {
+        let mut chairs = (0..).map(Seat).zip(&self.chairs);
+        chairs.find_map(|(seat, chair)| {
+            // What comes late over a link that was given up ends no later one.
+            let chair = chair.as_ref().filter(|chair| chair.member < to)?;
+            let mut known = [Some(chair.member), chair.before].into_iter().flatten();
+            Some((seat, known.find(|member| self.claims.is_good(&resume.claim, *member))?))
+        })
     }
 
     /// Somebody has come back before its last link was found to be dead: that one is closed.
-    fn hand_over(&mut self, now: Time, seat: Seat, to: Member, out: &mut Out) {
+    fn hand_over(&mut self, now: Time, (seat, from): (Seat, Member), to: Member, out: &mut Out) {
         let closed = self.history.last();
         let Some(chair) = &mut self.chairs[seat.index()] else { return };
         let before = chair.member;
-        chair.hand_over(to, closed);
+        chair.hand_over(from, to, closed);
         if self.members.remove(&before).is_some() {
             self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
             out.push_bare(Output::Kick(before, CAME_BACK));

@@ -5,7 +5,7 @@ use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Seat, Tick};
 
 use super::World;
-use crate::cable::Resumed;
+use crate::cable::{Cable, Resumed};
 use crate::client::{Client, Online};
 use crate::games::Playable;
 use crate::outcome::Checker;
@@ -42,10 +42,12 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// Whether a client has made another cable, to come back as who it is on this one.
+    /// Whether the client that made this cable has made another one since, to come back over it.
     pub(super) fn has_come_back(&self, member: Member) -> bool {
-        let as_member = |resumed: &Resumed| resumed.member == member;
-        self.cables.iter().flatten().any(|cable| cable.resumed.as_ref().is_some_and(as_member))
+        let mut cables = self.cables.iter().flatten();
+        let client = cables.clone().find(|cable| cable.member == member).map(|cable| cable.client);
+        let is_later = |cable: &Cable| Some(cable.client) == client && cable.member > member;
+        cables.any(|cable| is_later(cable) && cable.resumed.is_some())
     }
 
     /// Names of players are the numbers of clients here.
@@ -76,7 +78,7 @@ impl<G: Playable> World<G> {
                 self.on_welcome(id, (client, member), resumed, seat, first);
             }
             Ok(ToPeer::Refused { why }) => {
-                let own = resumed.and_then(|it| self.referee(id)?.seat_of(it.member));
+                let own = resumed.and_then(|it| self.referee(id)?.seat_of(it.member, member));
                 if let Some(seat) = own {
                     self.fail(
                         Checker::Back,
