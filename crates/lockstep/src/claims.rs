@@ -27,7 +27,7 @@ impl Claims {
         Claims { key, run: u64::from_le_bytes([a, b, c, d, e, f, g, h]) }
     }
 
-    /// The claim of a member. A link is a member once, so no claim is good for two links.
+    /// The claim of a member: another one for every link.
     pub fn of(&self, member: Member) -> Claim {
         let mut token = [0; 16];
         let hash = blake3::keyed_hash(&self.key, &member.0.to_le_bytes());
