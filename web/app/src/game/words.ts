@@ -119,8 +119,8 @@ function refused(status: ShownStatus): Notice {
     return {
       name: "refused",
       title: "The session is full",
-      text: "Every seat is taken. You can watch, or begin a session of your own.",
-      ways: ["watch", "new-session", "home"],
+      text: "Every seat is taken. Watch, try again when somebody has left, or begin a session of your own.",
+      ways: ["watch", "again", "new-session", "home"],
     };
   }
   if (/build|version|types on the wire|schema/i.test(why)) {
