@@ -125,20 +125,23 @@ fn bind(workspace: &Workspace, module: &Path, bindings: &Path) -> Result<()> {
     if bindings.exists() {
         std::fs::remove_dir_all(bindings)?;
     }
-    shell::run(bundle(workspace).arg("bind").arg(module).arg(bindings))
+    shell::run(bundle(workspace)?.arg("bind").arg(module).arg(bindings))
 }
 
 fn measure(workspace: &Workspace, dist: &Path) -> Result<serde_json::Map<String, Value>> {
-    let measured = shell::read(bundle(workspace).arg("measure").arg(dist))?;
+    let measured = shell::read(bundle(workspace)?.arg("measure").arg(dist))?;
     let mut files: serde_json::Map<String, Value> = serde_json::from_str(&measured)?;
     files.remove(super::manifest::NAME);
     Ok(files)
 }
 
-fn bundle(workspace: &Workspace) -> Command {
+/// The program that binds and measures, built with the features that the whole workspace asks for: what tests have built
+/// already is not built again.
+fn bundle(workspace: &Workspace) -> Result<Command> {
     let mut cargo = shell::cargo(&workspace.root);
-    cargo.args(["run", "--quiet", "--locked", "--package", BUNDLE, "--"]);
-    cargo
+    shell::run(cargo.args(["build", "--quiet", "--locked", "--workspace", "--bin", BUNDLE]))?;
+    let name = format!("{BUNDLE}{}", std::env::consts::EXE_SUFFIX);
+    Ok(Command::new(workspace.target.join("debug").join(name)))
 }
 
 pub fn npm(app: &Path) -> Command {
