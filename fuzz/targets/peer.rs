@@ -96,7 +96,8 @@ impl World {
             2 => {
                 let (tick, agreed) = (self.closed, Tick::ZERO);
                 let least_slack_us = Some(i32::from(argument) * 8_000 - 100_000);
-                let pace = Pace { tick, least_slack_us, omissions: argument.into(), agreed, mismatches: 0 };
+                let omissions = if argument == 15 { u32::MAX } else { argument.into() };
+                let pace = Pace { tick, least_slack_us, omissions, agreed, mismatches: 0 };
                 (Channel::State, to_bytes(&pace))
             }
             3 => (Channel::Control, to_bytes(&self.ask(argument))),

@@ -33,9 +33,6 @@ const WAITING_US: u64 = 1_500_000;
 /// How long a farewell may take.
 const FAREWELL_US: u64 = 1_000_000;
 
-/// The code with which a relay closes somebody it does not want to see again.
-const THROWN_OUT: u8 = 1;
-
 mod drain;
 
 /// What a client is to do.
@@ -200,7 +197,7 @@ impl<G: Game> Client<G> {
         self.attempt
     }
 
-    /// The route that was dialled last.
+    /// The route that is in use, or is dialled next.
     pub fn route(&self) -> usize {
         self.routes.current()
     }
@@ -314,10 +311,7 @@ impl<G: Game> Client<G> {
         match Answer::from_bytes(bytes) {
             Ok(Answer::Welcome) => self.open(),
             // Such as that it stops: another one may take its place.
-            Ok(Answer::Refused(Refusal::Other(why))) => {
-                let retry_at = self.routes.on_lost(self.now);
-                self.pause(retry_at, why);
-            }
+            Ok(Answer::Refused(Refusal::Other(why))) => self.lose(why),
             Ok(Answer::Refused(refusal)) => self.end(Stage::Refused(refusal.to_string())),
             Err(_) => self.on_unanswered("the server does not speak this protocol"),
         }
@@ -355,7 +349,7 @@ impl<G: Game> Client<G> {
         self.pause(retry_at, why.into());
     }
 
-    /// An open link is gone.
+    /// The server answered, and the link is gone or never began.
     fn lose(&mut self, why: String) {
         let retry_at = self.routes.on_lost(self.now);
         self.pause(retry_at, why);

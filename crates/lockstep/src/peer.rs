@@ -249,7 +249,7 @@ impl<G: Game> Peer<G> {
             Input::Message(Channel::Input, bytes) => self.on_ticks(bytes),
             Input::Message(Channel::State, bytes) => {
                 let report: Pace = message::from_bytes(bytes)?;
-                self.stats.omissions = self.earlier_omissions + report.omissions;
+                self.stats.omissions = self.earlier_omissions.saturating_add(report.omissions);
                 self.pacer.on_report(&report);
                 self.meter.on_report(&report);
                 Ok(())

@@ -49,6 +49,9 @@ pub const START_DELAY_US: u64 = 300_000;
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
 
+/// The code with which a link is closed whose owner is not to come back.
+pub const THROWN_OUT: u8 = 1;
+
 /// What the link of somebody is told who has come back over another one.
 pub const CAME_BACK: &str = "you have come back over another connection";
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Participant};
+use sametick_lockstep::session::{Member, Participant, THROWN_OUT};
 use sametick_sim::record::Leaving;
 use sametick_sim::{SchemaHash, Tick};
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
@@ -118,7 +118,7 @@ impl RelayApp {
                 Output::Close(member, why) => {
                     if let Some(key) = self.keys.get(&member) {
                         tracing::warn!(why, "a player was closed");
-                        links.close(*key, 1, why);
+                        links.close(*key, THROWN_OUT, why);
                     }
                 }
                 Output::WakeAt(at) => break Some(at),

@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, Serve
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{CertificateError as TlsCertificateError, DigitallySignedStruct, SignatureScheme};
-use sametick_wire::SchemaHash;
+use sametick_wire::hex::from_hex;
 use time::{Duration, OffsetDateTime};
 
 /// Whom a certificate that is made here is for.
@@ -83,7 +83,7 @@ impl FromStr for CertHash {
 
     fn from_str(text: &str) -> Result<CertHash, BadCertHash> {
         // As long as a schema hash, and read the same way.
-        SchemaHash::from_hex(text).map(|hash| CertHash(*hash.as_bytes())).ok_or(BadCertHash)
+        from_hex(text).map(CertHash).ok_or(BadCertHash)
     }
 }
 

@@ -10,11 +10,11 @@ mod options;
 mod pong;
 mod screen;
 mod status;
-mod text;
 
 use sametick_pong::Pong;
 use sametick_sim::Game;
 use sametick_wire::access::{AccessKey, root_of};
+use sametick_wire::hex::{from_hex, to_hex};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 pub use client::Client;
@@ -29,14 +29,14 @@ pub fn builds() -> String {
 /// The root key of a passphrase, in hexadecimal: what a page keeps instead of it. Slow on purpose.
 #[wasm_bindgen]
 pub fn key_from_passphrase(passphrase: &str) -> String {
-    text::to_hex(&root_of(passphrase))
+    to_hex(&root_of(passphrase))
 }
 
 /// What a page shows to be told of sessions, in this minute of Unix time, in hexadecimal.
 #[wasm_bindgen]
 pub fn page_proof(key: &str, unix_minute: f64) -> Result<String, String> {
-    let key = AccessKey::from_root(&text::from_hex(key).ok_or("a key has 64 hexadecimal digits")?);
-    Ok(text::to_hex(&key.page_proof(unix_minute as u64)))
+    let key = AccessKey::from_root(&from_hex(key).ok_or("a key has 64 hexadecimal digits")?);
+    Ok(to_hex(&key.page_proof(unix_minute as u64)))
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn a_page_proves_the_passphrase_that_the_server_has() {
         let root = key_from_passphrase("correct horse");
-        let proof = text::from_hex(&page_proof(&root, 30_000_000.0).unwrap()).unwrap();
+        let proof = from_hex(&page_proof(&root, 30_000_000.0).unwrap()).unwrap();
         let server = AccessKey::from_passphrase("correct horse");
         assert!(
             [29_999_999, 30_000_000, 30_000_001]

@@ -2,9 +2,8 @@
 
 use sametick_wire::Carrier;
 use sametick_wire::access::AccessKey;
+use sametick_wire::hex::from_hex;
 use serde::Deserialize;
-
-use crate::text::from_hex;
 
 /// How to play, where, and as whom.
 #[derive(Debug, Deserialize)]

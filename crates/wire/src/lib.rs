@@ -15,6 +15,7 @@ pub mod codec;
 mod datagrams;
 pub mod frame;
 pub mod hello;
+pub mod hex;
 mod lanes;
 pub mod link;
 pub mod netem;

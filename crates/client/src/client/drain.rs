@@ -4,11 +4,12 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use sametick_lockstep::peer;
+use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::{Game, Tick, Time};
 use sametick_wire::trouble::{Trouble, Way};
 use sametick_wire::{Closed, link};
 
-use super::{Client, Output, SILENCE_US, STALL_US, Stage, THROWN_OUT};
+use super::{Client, Output, SILENCE_US, STALL_US, Stage};
 
 impl<G: Game> Client<G> {
     /// What the client wants next.
@@ -24,11 +25,11 @@ impl<G: Game> Client<G> {
                 Stage::Dialling(since) => {
                     let end = since.plus_micros(self.routes.patience_us());
                     if end > self.now {
-                        return Output::WakeAt(end);
+                        return self.wait_until(end);
                     }
                     self.on_unanswered("no answer");
                 }
-                Stage::Pausing(retry_at, _) if *retry_at > self.now => return Output::WakeAt(*retry_at),
+                Stage::Pausing(retry_at, _) if *retry_at > self.now => return self.wait_until(*retry_at),
                 Stage::Pausing(..) => self.dial(),
                 Stage::Open { .. } => {
                     if let Some(output) = self.poll_open(buf) {
@@ -174,8 +175,13 @@ impl<G: Game> Client<G> {
         let trouble_at = self.trouble.as_ref().and_then(Trouble::next_at);
         let own = [Some(silence_at), Some(stall_at).filter(|at| *at > self.now), leave_by];
         let all = own.into_iter().flatten().chain([link_at]).chain(peer_at).chain(trouble_at);
-        self.wake_at = all.min()?;
-        Some(Output::WakeAt(self.wake_at))
+        all.min().map(|at| self.wait_until(at))
+    }
+
+    /// Who is called much later than that was asleep.
+    fn wait_until(&mut self, at: Time) -> Output {
+        self.wake_at = at;
+        Output::WakeAt(at)
     }
 }
 

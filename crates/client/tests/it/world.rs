@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Status};
 use sametick_lockstep::peer::JoinAs;
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Session};
+use sametick_lockstep::session::{Member, Session, THROWN_OUT};
 use sametick_pong::{Pong, Setup, autopilot};
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Game, StateHash, Tick, Time};
@@ -240,7 +240,7 @@ impl World {
                 }
                 relay::Output::Close(member, why) => {
                     if let Some(there) = at(&mut self.wires, member) {
-                        there.link.close(self.now, 1, why);
+                        there.link.close(self.now, THROWN_OUT, why);
                     }
                 }
                 relay::Output::Record(_, record) => self.records.push(record),

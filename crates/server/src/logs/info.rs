@@ -4,10 +4,11 @@ use std::fmt;
 
 use sametick_sim::record::Record;
 use sametick_sim::{Seat, Tick};
+use sametick_store::log::export::hex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::lines::{hex, utc};
+use super::lines::utc;
 use super::{LogError, LogFile};
 use crate::games::Games;
 

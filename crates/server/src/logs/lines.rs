@@ -3,6 +3,7 @@
 use sametick_sim::Row;
 use sametick_sim::record::{Record, TickInputs};
 use sametick_store::log::Header;
+use sametick_store::log::export::hex;
 
 use crate::games::AnyGame;
 
@@ -46,11 +47,6 @@ pub fn of_row(row: &Row<&[u8]>, game: Option<&dyn AnyGame>) -> String {
 fn input(bytes: &[u8], game: Option<&dyn AnyGame>) -> String {
     let shown = game.and_then(|game| game.input_to_json(bytes).ok());
     shown.unwrap_or_else(|| format!("0x{}", hex(bytes)))
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Unix time for people.

@@ -3,7 +3,7 @@
 use sametick_lockstep::message::read_inputs;
 use sametick_lockstep::relay::{Input, Output};
 use sametick_lockstep::rows::row_as_bytes;
-use sametick_lockstep::session::{CAME_BACK, Member, SessionId};
+use sametick_lockstep::session::{CAME_BACK, Member, SessionId, THROWN_OUT};
 use sametick_sim::record::{Leaving, Record, decode_inputs};
 use sametick_sim::{Inputs, Seat, Tick, from_canonical, to_canonical};
 use sametick_wire::{Channel, Closed};
@@ -237,7 +237,7 @@ impl<G: Playable> World<G> {
         if let Some(cable) = self.cables.iter_mut().flatten().find(|cable| cable.member == member)
             && let Some(there) = &mut cable.there
         {
-            there.link().close(self.now, 1, why);
+            there.link().close(self.now, THROWN_OUT, why);
             (cable.dirty, cable.thrown_out) = (true, true);
         }
     }
