@@ -40,7 +40,8 @@ pub struct Layer {
 const GAMES: &str = "games/*";
 
 const LAYERS: &[Layer] = &[
-    layer("sim", Kind::Pure, &[], &["build-id"]),
+    layer("derive", Kind::Build, &[], &[]),
+    layer("sim", Kind::Pure, &["derive"], &["build-id"]),
     layer("wire", Kind::Pure, &["sim"], &[]),
     layer("lockstep", Kind::Pure, &["sim", "wire"], &[]),
     layer("room", Kind::Pure, &["sim", "wire"], &[]),

@@ -22,7 +22,7 @@ pub mod netem;
 mod ordered;
 pub mod packet;
 pub mod pair;
-pub mod quantise;
+pub use sametick_sim::quantise;
 mod queue;
 mod ranges;
 mod redundant;

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod canonical;
+mod entity;
 mod game;
 mod hashes;
 mod inputs;

@@ -9,7 +9,7 @@ use core::f64::consts::FRAC_1_SQRT_2;
 /// step (and the rounding of `f32` itself), and gives the same code again as long as a step is wider than that rounding.
 ///
 /// ```
-/// use sametick_wire::quantise::Quantised;
+/// use sametick_sim::quantise::Quantised;
 ///
 /// const HEIGHT: Quantised = Quantised::with_step(-10.0, 100.0, 0.01);
 /// assert_eq!(HEIGHT.bits(), 14);
@@ -90,7 +90,7 @@ const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 /// has no direction (zero, NaN, infinite) becomes the identity, which is read back exactly.
 ///
 /// ```
-/// use sametick_wire::quantise::Quaternion;
+/// use sametick_sim::quantise::Quaternion;
 ///
 /// const TURN: Quaternion = Quaternion::with_bits(9);
 /// assert_eq!(TURN.bits(), 29);
