@@ -49,9 +49,16 @@ impl Scene {
     /// # Panics
     /// If its kind is none of the scene's, or its number is not higher than those before of its kind.
     pub fn put<E: Entity>(&mut self, id: u32, owner: Option<ViewId>, entity: &E) {
+        self.put_at(id, owner, entity.place(), entity);
+    }
+
+    /// Adds an entity that is seen as if it were at a place, whatever it says of itself; nowhere if there is none.
+    ///
+    /// # Panics
+    /// As [`put`](Scene::put).
+    pub fn put_at<E: Entity>(&mut self, id: u32, owner: Option<ViewId>, place: Option<[f32; 3]>, entity: &E) {
         let number = self.number_of::<E>().expect("a scene has entities of declared kinds only");
-        let slots = self.tables[number].push(Row { id, owner, place: entity.place() });
-        entity.put(slots);
+        entity.put(self.tables[number].push(Row { id, owner, place }));
     }
 
     /// The entities of a type, lowest number first; those whose codes make no sense are left out.

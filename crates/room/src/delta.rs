@@ -1,0 +1,1 @@
+//! From one snapshot to the next.

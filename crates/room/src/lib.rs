@@ -1,0 +1,8 @@
+//! An authoritative room: the host steps the game and decides, a view shows what concerns its player and foresees the rest.
+#![no_std]
+
+extern crate alloc;
+
+pub mod delta;
+pub mod models;
+pub mod snapshot;
