@@ -48,7 +48,7 @@ const LAYERS: &[Layer] = &[
     layer("session", Kind::Pure, &["wire"], &[]),
     layer("client", Kind::Pure, &["sim", "wire", "lockstep", "room", "session"], &[]),
     layer(GAMES, Kind::Pure, &["sim"], &["build-id"]),
-    layer("store", Kind::Edge, &["sim"], &[]),
+    layer("store", Kind::Edge, &["sim", "wire"], &[]),
     layer("transport", Kind::Edge, &["wire"], &[]),
     layer(
         "server",

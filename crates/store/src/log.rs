@@ -36,7 +36,6 @@ mod frame;
 mod group;
 mod header;
 mod model;
-mod range;
 mod reader;
 mod scribe;
 mod tail;

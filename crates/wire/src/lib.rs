@@ -24,6 +24,7 @@ pub mod packet;
 pub mod pair;
 pub use sametick_sim::quantise;
 mod queue;
+pub mod range;
 mod ranges;
 mod redundant;
 pub mod rtt;

@@ -7,10 +7,10 @@
 use sametick_sim::{Seat, StateHash, Tick};
 
 use super::model::Models;
-use super::range::Coder;
 use super::timeline::Place;
 use super::{MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
 use sametick_sim::record::{Leaving, Record};
+use sametick_wire::range::Coder;
 
 /// What comes in place of a tick. These numbers are in the file.
 mod kind {

@@ -7,10 +7,10 @@ use sametick_sim::{Row, Tick};
 use super::body::{Taken, code_input, take_event};
 use super::group::Group;
 use super::model::Models;
-use super::range::{Coder, RangeDecoder};
 use super::timeline::{Misplaced, Timeline};
 use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
 use sametick_sim::record::{Record, TickInputs};
+use sametick_wire::range::{Coder, RangeDecoder};
 
 /// Payloads in, records out, from any group on.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use super::frame::{self, FrameKind, MAGIC, VERSION};
 use super::group;
 use super::header::{BadHeader, Header};
 use super::model::Models;
-use super::range::{Coder, RangeEncoder};
 use super::timeline::{Misplaced, Position, Timeline};
 use super::{MAX_NAME_BYTES, MAX_PLACE_BYTES};
 use sametick_sim::record::{Record, TickInputs};
+use sametick_wire::range::{Coder, RangeEncoder};
 
 /// A frame is closed when it has this many bytes, whatever its ticks.
 const FRAME_BYTES: usize = 16 * 1024;

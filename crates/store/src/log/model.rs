@@ -1,36 +1,6 @@
 //! What the coder expects: chances of bits that adapt to what has come so far, and start anew with every group.
 
-/// The chance of one kind of bit.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bit {
-    /// The chance of a one in 65,536ths; never 0 and never 65,536.
-    ones: u16,
-    seen: u8,
-}
-
-impl Bit {
-    /// Nothing is known.
-    pub(super) const NEW: Bit = Bit { ones: 1 << 15, seen: 0 };
-
-    /// Later bits move the chance by 1/128: sure enough for idle players, quick enough to follow a change of habits.
-    const SLOWEST: u32 = 7;
-
-    pub(super) fn chance(self) -> u64 {
-        u64::from(self.ones)
-    }
-
-    pub(super) fn learn(&mut self, bit: bool) {
-        let rate = (u32::from(self.seen) + 3).ilog2();
-        if rate < Self::SLOWEST {
-            self.seen += 1;
-        }
-        if bit {
-            self.ones += (u16::MAX - self.ones) >> rate;
-        } else {
-            self.ones -= self.ones >> rate;
-        }
-    }
-}
+use sametick_wire::range::Bit;
 
 /// Ticks since the last check that are told apart; checks come every 30 ticks.
 const EVENT_CONTEXTS: usize = 64;

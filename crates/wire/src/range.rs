@@ -3,7 +3,7 @@
 //! Encoding and decoding are the same function over [`Coder`], given the value or finding it, so that they cannot drift
 //! apart. A frame is one run of the coder; the decoder takes zeros for what follows the bytes of a frame.
 
-use super::model::Bit;
+use alloc::vec::Vec;
 
 /// Bits in the window that `low` and `range` describe.
 const WINDOW_BITS: u32 = 48;
@@ -12,8 +12,42 @@ const WINDOW: u64 = 1 << WINDOW_BITS;
 const SETTLED: u64 = WINDOW >> 8;
 const WINDOW_BYTES: usize = 6;
 
+/// The chance of one kind of bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bit {
+    /// The chance of a one in 65,536ths; never 0 and never 65,536.
+    ones: u16,
+    seen: u8,
+}
+
+impl Bit {
+    /// Nothing is known.
+    pub const NEW: Bit = Bit { ones: 1 << 15, seen: 0 };
+
+    /// Later bits move the chance by 1/128: sure enough for idle players, quick enough to follow a change of habits.
+    const SLOWEST: u32 = 7;
+
+    /// The chance of a one in 65,536ths.
+    pub fn chance(self) -> u64 {
+        u64::from(self.ones)
+    }
+
+    /// Takes in what the bit was.
+    pub fn learn(&mut self, bit: bool) {
+        let rate = (u32::from(self.seen) + 3).ilog2();
+        if rate < Self::SLOWEST {
+            self.seen += 1;
+        }
+        if bit {
+            self.ones += (u16::MAX - self.ones) >> rate;
+        } else {
+            self.ones -= self.ones >> rate;
+        }
+    }
+}
+
 /// Writes the bits it is given, or ignores them and returns those it reads.
-pub(super) trait Coder {
+pub trait Coder {
     /// One bit, as likely as the model says.
     fn bit(&mut self, model: &mut Bit, bit: bool) -> bool;
 
@@ -41,7 +75,7 @@ pub(super) trait Coder {
 
 /// Writes a frame's bits.
 #[derive(Debug, Default)]
-pub(super) struct RangeEncoder {
+pub struct RangeEncoder {
     low: u64,
     range: u64,
     out: Vec<u8>,
@@ -49,19 +83,29 @@ pub(super) struct RangeEncoder {
 
 impl RangeEncoder {
     /// Begins a frame.
-    pub(super) fn begin(&mut self) {
-        self.out.clear();
-        self.low = 0;
-        self.range = WINDOW;
+    pub fn begin(&mut self) {
+        let mut out = core::mem::take(&mut self.out);
+        out.clear();
+        self.begin_in(out);
     }
 
-    /// How many bytes are settled.
-    pub(super) fn len(&self) -> usize {
+    /// Begins a frame behind what `out` holds already. [`take`](RangeEncoder::take) gives it back.
+    pub fn begin_in(&mut self, out: Vec<u8>) {
+        *self = RangeEncoder { low: 0, range: WINDOW, out };
+    }
+
+    /// How many bytes are settled, those included behind which the frame began.
+    pub fn len(&self) -> usize {
         self.out.len()
     }
 
+    /// Whether no byte is settled.
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
     /// Ends the frame with as few bytes as tell it from every other, and returns all of them.
-    pub(super) fn finish(&mut self) -> &[u8] {
+    pub fn finish(&mut self) -> &[u8] {
         for count in 0..=WINDOW_BYTES {
             let unit = WINDOW >> (8 * count);
             let value = self.low.next_multiple_of(unit);
@@ -76,6 +120,13 @@ impl RangeEncoder {
         &self.out
     }
 
+    /// Ends the frame as [`finish`](RangeEncoder::finish) does, and gives the bytes away.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.finish();
+        core::mem::take(&mut self.out)
+    }
+
+    /// A frame is a number below one, so that a carry never gets to the bytes before it.
     fn carry(&mut self) {
         if self.low >= WINDOW {
             self.low -= WINDOW;
@@ -126,7 +177,7 @@ impl Coder for RangeEncoder {
 
 /// Reads a frame's bits. It does not own the bytes: see [`RangeDecoder::over`].
 #[derive(Debug, Default)]
-pub(super) struct RangeDecoder {
+pub struct RangeDecoder {
     code: u64,
     range: u64,
     taken: usize,
@@ -134,23 +185,23 @@ pub(super) struct RangeDecoder {
 
 impl RangeDecoder {
     /// Begins a frame.
-    pub(super) fn begin(&mut self, bytes: &[u8]) {
+    pub fn begin(&mut self, bytes: &[u8]) {
         *self = RangeDecoder { code: 0, range: WINDOW, taken: 0 };
         (0..WINDOW_BYTES).for_each(|_| self.take(bytes));
     }
 
     /// The decoder on the bytes of its frame.
-    pub(super) fn over<'a>(&'a mut self, bytes: &'a [u8]) -> Reading<'a> {
+    pub fn over<'a>(&'a mut self, bytes: &'a [u8]) -> Reading<'a> {
         Reading { state: self, bytes }
     }
 
     /// Whether more was read than any encoder would have left out: then the bytes are not a frame of ours.
-    pub(super) fn is_overrun(&self, bytes: &[u8]) -> bool {
+    pub fn is_overrun(&self, bytes: &[u8]) -> bool {
         self.taken > bytes.len() + WINDOW_BYTES
     }
 
     /// Whether bytes are left that nothing was read from.
-    pub(super) fn has_rest(&self, bytes: &[u8]) -> bool {
+    pub fn has_rest(&self, bytes: &[u8]) -> bool {
         self.taken < bytes.len()
     }
 
@@ -162,7 +213,8 @@ impl RangeDecoder {
 }
 
 /// A [`RangeDecoder`] on its bytes.
-pub(super) struct Reading<'a> {
+#[derive(Debug)]
+pub struct Reading<'a> {
     state: &'a mut RangeDecoder,
     bytes: &'a [u8],
 }
@@ -226,6 +278,14 @@ mod tests {
                 encoder.even(value & mask(count % 9), count % 9);
             }
             let bytes = encoder.finish().to_vec();
+            let mut behind = RangeEncoder::default();
+            behind.begin_in(b"\xff\xff".to_vec());
+            let mut models = [Bit::NEW; 4];
+            for &(bit, value, count, model) in &steps {
+                behind.bit(&mut models[model], bit && model == 0);
+                behind.even(value & mask(count % 9), count % 9);
+            }
+            prop_assert_eq!(behind.take(), [b"\xff\xff", &bytes[..]].concat());
             let mut decoder = RangeDecoder::default();
             decoder.begin(&bytes);
             let mut models = [Bit::NEW; 4];
