@@ -6,7 +6,6 @@ extern crate alloc;
 pub mod agreement;
 mod chair;
 mod checks;
-mod claims;
 pub mod diagnostics;
 mod facts;
 pub mod history;

@@ -2,21 +2,21 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
-use core::marker::PhantomData;
 
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
-use sametick_wire::bits::{BitReader, BitWriter, ReadError};
+use sametick_wire::bits::{BitReader, BitWriter};
+use sametick_wire::control::at_most;
+use sametick_wire::inputs::{put_head, read_head};
 use sametick_wire::{Channel, Malformed};
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-use crate::rows::{MAX_SEATS, Opaque, Table, put_input, read_input};
+use crate::rows::{MAX_SEATS, Opaque, Table};
 
-/// The most ticks in one message on the input channel: more than a second.
-pub const MAX_RUN: u32 = 64;
+pub use sametick_wire::claims::Claim;
+pub use sametick_wire::control::{from_bytes, put, to_bytes};
+pub use sametick_wire::inputs::{MAX_RUN, put_inputs, read_inputs};
 
 /// The longest setup a session can be begun with.
 pub const MAX_SETUP: usize = 4_096;
@@ -41,11 +41,6 @@ pub const MAX_HASHES: usize = RECENT_TICKS as usize;
 
 /// The most parts of a state whose hashes are told: a few bytes of a message become many in memory.
 pub const MAX_PARTS: usize = 1_024;
-
-const RUN_BITS: u32 = 6;
-
-/// Enough that a link times out before a number of a tick can mean two ticks, at any rate.
-const TICK_BITS: u32 = 13;
 
 /// From a peer, on the control channel; `State` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,22 +106,6 @@ pub struct Join {
     pub listed: bool,
     /// As whom to come back, and from where to go on.
     pub resume: Option<Resume>,
-}
-
-/// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
-/// ticks it has. Known to that peer and the relay only.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// Tells this session from others of its name, such as those before the relay was restarted.
-    pub run: u64,
-    /// Who.
-    pub token: [u8; 16],
-}
-
-impl fmt::Debug for Claim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Claim({:016x}, …)", self.run)
-    }
 }
 
 /// How a peer comes back.
@@ -240,113 +219,6 @@ pub struct Pace {
     pub mismatches: u32,
 }
 
-/// A list that is refused as soon as it is too long, before memory is asked for.
-fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize>(
-    deserializer: D,
-) -> Result<Vec<T>, D::Error> {
-    struct AtMost<T, const MOST: usize>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for AtMost<T, MOST> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a list of at most {MOST}")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
-            let mut items = Vec::new();
-            while let Some(item) = list.next_element()? {
-                if items.len() == MOST {
-                    return Err(A::Error::invalid_length(MOST + 1, &self));
-                }
-                items.push(item);
-            }
-            Ok(items)
-        }
-    }
-    deserializer.deserialize_seq(AtMost::<T, MOST>(PhantomData))
-}
-
-/// Reads a control message; trailing bytes are refused.
-pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((message, [])) => Ok(message),
-        _ => Err(Malformed::Forbidden),
-    }
-}
-
-/// The bytes of a control message.
-pub fn to_bytes<T: Serialize>(message: &T) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    put(&mut bytes, message);
-    bytes
-}
-
-/// Appends the bytes of a control message.
-pub fn put<T: Serialize>(out: &mut Vec<u8>, message: &T) {
-    let before = core::mem::take(out);
-    *out = postcard::to_extend(message, before).expect("these types always serialise");
-}
-
-fn malformed(error: ReadError) -> Malformed {
-    match error {
-        ReadError::End => Malformed::Truncated,
-        ReadError::OutOfRange => Malformed::Forbidden,
-        ReadError::TooLong => Malformed::TooLong,
-    }
-}
-
-/// The tick near `near` whose number ends in these bits.
-fn widen(low: u32, near: Tick) -> Result<Tick, ReadError> {
-    let (span, near) = (1i64 << TICK_BITS, i64::from(near.0));
-    let mut tick = near - near.rem_euclid(span) + i64::from(low);
-    if tick - near > span / 2 {
-        tick -= span;
-    } else if near - tick > span / 2 {
-        tick += span;
-    }
-    u32::try_from(tick).map(Tick).map_err(|_| ReadError::OutOfRange)
-}
-
-/// The head of a run of ticks: the low bits of the first one's number, and how many.
-fn put_head(out: &mut BitWriter<'_>, first: Tick, ticks: u32) {
-    assert!((1..=MAX_RUN).contains(&ticks), "a run has 1 to {MAX_RUN} ticks");
-    out.bits(u64::from(first.0) & ((1 << TICK_BITS) - 1), TICK_BITS);
-    out.bool(ticks > 1);
-    if ticks > 1 {
-        out.bits(u64::from(ticks - 1), RUN_BITS);
-    }
-}
-
-fn read_head(reader: &mut BitReader<'_>, near: Tick) -> Result<(Tick, u32), ReadError> {
-    let first = widen(reader.bits(TICK_BITS)? as u32, near)?;
-    let ticks = if reader.bool()? { reader.bits(RUN_BITS)? as u32 + 1 } else { 1 };
-    first.0.checked_add(ticks).ok_or(ReadError::OutOfRange)?;
-    Ok((first, ticks))
-}
-
-/// A peer's own inputs for consecutive ticks.
-pub fn put_inputs<'a>(out: &mut Vec<u8>, first: Tick, inputs: impl ExactSizeIterator<Item = &'a Opaque>) {
-    let mut writer = BitWriter::new(out);
-    put_head(&mut writer, first, inputs.len() as u32);
-    let mut last = Opaque::EMPTY;
-    inputs.for_each(|input| put_input(&mut writer, &mut last, Some(input)));
-    writer.finish();
-}
-
-/// Reads what [`put_inputs`] wrote; ticks are near `near`.
-pub fn read_inputs(bytes: &[u8], near: Tick, mut see: impl FnMut(Tick, Opaque)) -> Result<(), Malformed> {
-    let mut reader = BitReader::new(bytes);
-    let (first, ticks) = read_head(&mut reader, near).map_err(malformed)?;
-    let mut last = Opaque::EMPTY;
-    for offset in 0..ticks {
-        match read_input(&mut reader, &mut last).map_err(malformed)? {
-            Some(input) => see(first + offset, input),
-            None => return Err(Malformed::Forbidden),
-        }
-    }
-    reader.finish().map_err(malformed)
-}
-
 /// Closed ticks, coded against those before them: for peers that have all of those. The table moves on with them.
 pub fn put_ticks<'a>(
     out: &mut Vec<u8>,
@@ -371,7 +243,7 @@ pub fn read_ticks(
     mut see: impl FnMut(Tick, &Inputs<Opaque>),
 ) -> Result<Run, Malformed> {
     let mut reader = BitReader::new(bytes);
-    let (first, ticks) = read_head(&mut reader, near.next()).map_err(malformed)?;
+    let (first, ticks) = read_head(&mut reader, near.next())?;
     if first > have.next() {
         return Ok(Run::Early);
     }
@@ -379,10 +251,10 @@ pub fn read_ticks(
         return Ok(Run::Old);
     }
     for offset in 0..ticks {
-        table.read(&mut reader, rows).map_err(malformed)?;
+        table.read(&mut reader, rows)?;
         see(first + offset, rows);
     }
-    reader.finish().map_err(malformed)?;
+    reader.finish()?;
     Ok(Run::Next)
 }
 

@@ -1,99 +1,18 @@
-//! Opaque inputs of a tick, and their coding against the tick before: one bit for an input that repeats, a few for one
-//! that changes. The relay and the log know inputs in this form only (L1).
+//! The inputs of a tick, and their coding against the tick before: who comes and goes, and the input of every taken seat.
+//! The relay and the log know inputs in this form only (L1).
 
 use alloc::vec::Vec;
-use core::fmt;
 
-use sametick_sim::canon::{self, Sink};
 use sametick_sim::{Inputs, Row, Seat};
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
+use sametick_wire::inputs::{put_input, put_whole, read_input, read_whole};
+
+pub use sametick_wire::inputs::{MAX_INPUT, Opaque};
 
 /// How many seats a session has at most.
 pub const MAX_SEATS: usize = 32;
 
-/// The longest input of one seat in one tick.
-pub const MAX_INPUT: usize = 32;
-
 const SEAT_BITS: u32 = 5;
-const LEN_BITS: u32 = 6;
-
-/// One seat's input in one tick, as bytes that only the game understands.
-#[derive(Clone, Copy)]
-pub struct Opaque {
-    len: u8,
-    bytes: [u8; MAX_INPUT],
-}
-
-impl Opaque {
-    /// No bytes: what a seat is taken to have done before its first input.
-    pub const EMPTY: Opaque = Opaque { len: 0, bytes: [0; MAX_INPUT] };
-
-    /// These bytes, if they are not too many.
-    pub fn new(bytes: &[u8]) -> Option<Opaque> {
-        let mut opaque = Opaque { len: bytes.len() as u8, ..Opaque::EMPTY };
-        opaque.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(opaque)
-    }
-
-    /// The canonical bytes of a game's input, without asking for memory.
-    ///
-    /// # Panics
-    /// If they are more than [`MAX_INPUT`], or the input cannot be serialised.
-    pub fn of<I: serde::Serialize>(input: &I) -> Opaque {
-        let mut opaque = Opaque::EMPTY;
-        canon::encode(input, &mut opaque).expect("an input serialises");
-        opaque
-    }
-
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
-    }
-
-    /// The one bit in which two inputs of the same length differ, if it is one.
-    fn single_difference(&self, other: &Opaque) -> Option<u32> {
-        if self.len != other.len {
-            return None;
-        }
-        let mut found = None;
-        for (index, (ours, theirs)) in (0u32..).zip(self.as_bytes().iter().zip(other.as_bytes())) {
-            match (ours ^ theirs, found) {
-                (0, _) => {}
-                (bits, None) if bits.is_power_of_two() => found = Some(index * 8 + bits.trailing_zeros()),
-                _ => return None,
-            }
-        }
-        found
-    }
-
-    fn toggled(mut self, bit: u32) -> Opaque {
-        self.bytes[bit as usize / 8] ^= 1 << (bit % 8);
-        self
-    }
-}
-
-impl Sink for Opaque {
-    fn write(&mut self, bytes: &[u8]) {
-        let (start, end) = (usize::from(self.len), usize::from(self.len) + bytes.len());
-        assert!(end <= MAX_INPUT, "an input has at most {MAX_INPUT} bytes");
-        self.bytes[start..end].copy_from_slice(bytes);
-        self.len = end as u8;
-    }
-}
-
-impl PartialEq for Opaque {
-    fn eq(&self, other: &Opaque) -> bool {
-        self.as_bytes() == other.as_bytes()
-    }
-}
-
-impl Eq for Opaque {}
-
-impl fmt::Debug for Opaque {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:02x?}", self.as_bytes())
-    }
-}
 
 /// A row whose input is bytes, as logs and games take it.
 pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {
@@ -103,67 +22,6 @@ pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {
         left: row.left,
         input: row.input.as_ref().map(Opaque::as_bytes),
     }
-}
-
-/// Appends an input, coded against the last one of its seat: `0` the same, `10` changed, `11` none.
-pub fn put_input(out: &mut BitWriter<'_>, last: &mut Opaque, input: Option<&Opaque>) {
-    match input {
-        Some(input) if input == last => out.bool(false),
-        Some(input) => {
-            out.bits(0b01, 2);
-            put_change(out, last, input);
-            *last = *input;
-        }
-        None => out.bits(0b11, 2),
-    }
-}
-
-/// A toggled bit, or the whole of it.
-fn put_change(out: &mut BitWriter<'_>, last: &Opaque, input: &Opaque) {
-    match last.single_difference(input) {
-        Some(bit) => {
-            out.bool(true);
-            out.ranged(i64::from(bit), 0..=i64::from(last.len) * 8 - 1);
-        }
-        None => {
-            out.bool(false);
-            put_whole(out, input);
-        }
-    }
-}
-
-/// Reads what [`put_input`] wrote.
-pub fn read_input(reader: &mut BitReader<'_>, last: &mut Opaque) -> Result<Option<Opaque>, ReadError> {
-    if !reader.bool()? {
-        return Ok(Some(*last));
-    }
-    if reader.bool()? {
-        return Ok(None);
-    }
-    let input = if reader.bool()? {
-        if last.len == 0 {
-            return Err(ReadError::OutOfRange);
-        }
-        last.toggled(reader.ranged(0..=i64::from(last.len) * 8 - 1)? as u32)
-    } else {
-        read_whole(reader)?
-    };
-    *last = input;
-    Ok(Some(input))
-}
-
-fn put_whole(out: &mut BitWriter<'_>, input: &Opaque) {
-    out.bits(u64::from(input.len), LEN_BITS);
-    input.as_bytes().iter().for_each(|byte| out.bits(u64::from(*byte), 8));
-}
-
-fn read_whole(reader: &mut BitReader<'_>) -> Result<Opaque, ReadError> {
-    let len = reader.bits(LEN_BITS)? as usize;
-    let mut input = Opaque { len: len as u8, ..Opaque::EMPTY };
-    for byte in input.bytes.get_mut(..len).ok_or(ReadError::TooLong)? {
-        *byte = reader.bits(8)? as u8;
-    }
-    Ok(input)
 }
 
 /// Who sits where and did what last: what a tick is coded against. Both sides keep one and feed it the same ticks.

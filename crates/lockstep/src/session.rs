@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 use sametick_sim::record::Record;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::channel::MAX_REDUNDANT_MESSAGE;
+use sametick_wire::claims::Claims;
 use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
 use crate::chair::Chair;
-use crate::claims::Claims;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
@@ -26,6 +26,7 @@ mod coming;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
+pub use sametick_wire::Member;
 
 /// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
 pub const MAX_AHEAD: u32 = 128;
@@ -54,10 +55,6 @@ pub const THROWN_OUT: u8 = 1;
 
 /// What the link of somebody is told who has come back over another one.
 pub const CAME_BACK: &str = "you have come back over another connection";
-
-/// A peer of a session. Whoever drives the relay gives one to each link, later ones to later links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Member(pub u64);
 
 /// A session of a relay, for as long as the relay lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,7 +117,7 @@ impl Session {
     pub fn new(id: SessionId, facts: Facts, wait_for: u8, config: &RelayConfig) -> Session {
         let RelayConfig { ticks_per_packet, secret } = config;
         Session {
-            claims: Claims::new(secret, id),
+            claims: Claims::new(secret, id.0),
             id,
             facts,
             epoch: None,

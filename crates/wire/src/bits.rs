@@ -28,6 +28,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use crate::Malformed;
+
 use crate::quantise::{Quantised, Quaternion};
 
 /// The largest group of a varint. Beyond it, one group nearly holds a `u64` and `bits` is the better choice.
@@ -58,6 +60,16 @@ impl fmt::Display for ReadError {
 }
 
 impl core::error::Error for ReadError {}
+
+impl From<ReadError> for Malformed {
+    fn from(error: ReadError) -> Malformed {
+        match error {
+            ReadError::End => Malformed::Truncated,
+            ReadError::OutOfRange => Malformed::Forbidden,
+            ReadError::TooLong => Malformed::TooLong,
+        }
+    }
+}
 
 /// How many bits a value in `low..=high` takes.
 ///

@@ -11,11 +11,14 @@ pub mod bits;
 pub mod block;
 mod cadence;
 pub mod channel;
+pub mod claims;
 pub mod codec;
+pub mod control;
 mod datagrams;
 pub mod frame;
 pub mod hello;
 pub mod hex;
+pub mod inputs;
 mod lanes;
 pub mod link;
 pub mod netem;
@@ -34,6 +37,7 @@ pub mod trouble;
 mod window;
 
 pub use channel::{Channel, Delivery};
+pub use claims::Member;
 pub use codec::Malformed;
 pub use link::{Carrier, Closed, Input, LaneId, Link, LinkStats, Output, Reason, SendError};
 // What the public interface of this crate speaks of, so that edges need not name `sim`.

@@ -91,10 +91,6 @@ fn to_peer() -> impl Strategy<Value = ToPeer> {
     ]
 }
 
-fn opaque() -> impl Strategy<Value = Opaque> {
-    many(any::<u8>(), 0..=crate::rows::MAX_INPUT).prop_map(|bytes| Opaque::new(&bytes).unwrap())
-}
-
 proptest! {
     #[test]
     fn messages_to_the_relay_round_trip(message in to_relay()) {
@@ -119,16 +115,6 @@ proptest! {
         prop_assert_eq!(from_bytes(&to_bytes(&pace)), Ok(pace));
         let diagnostics = Diagnostics { input_rtt_us: rtt, omissions, agreed, ..Diagnostics::default() };
         prop_assert_eq!(from_bytes(&to_bytes(&diagnostics)), Ok(diagnostics));
-    }
-
-    #[test]
-    fn inputs_round_trip(first in 0..u32::MAX - 100, off in -4_000i64..4_000, inputs in many(opaque(), 1..=64)) {
-        let near = Tick((i64::from(first) + off).clamp(0, i64::from(u32::MAX)) as u32);
-        let (mut bytes, mut got) = (vec![], vec![]);
-        put_inputs(&mut bytes, Tick(first), inputs.iter());
-        read_inputs(&bytes, near, |tick, input| got.push((tick, input))).unwrap();
-        let expected: Vec<_> = (first..).map(Tick).zip(inputs).collect();
-        prop_assert_eq!(got, expected);
     }
 }
 

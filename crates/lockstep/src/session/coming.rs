@@ -81,7 +81,8 @@ impl Session {
             // What comes late over a link that was given up ends no later one.
             let chair = chair.as_ref().filter(|chair| chair.member < to)?;
             let mut known = [Some(chair.member), chair.before].into_iter().flatten();
-            Some((seat, known.find(|member| self.claims.is_good(&resume.claim, *member))?))
+            let is_good = |member| self.claims.is_good(&resume.claim, member) || planted::has(Bug::AnyClaim);
+            Some((seat, known.find(|member| is_good(*member))?))
         })
     }
 
