@@ -7,7 +7,7 @@
 use postcard_schema::Schema;
 use sametick_fuzz::part;
 use sametick_lockstep::message::{Claim, Pace, ToPeer, put_ticks, to_bytes};
-use sametick_lockstep::pacer::Path;
+use sametick_wire::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};

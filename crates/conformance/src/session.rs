@@ -4,7 +4,6 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{self, JoinAs, Peer};
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::row_as_bytes;
@@ -13,6 +12,7 @@ use sametick_pong::{Pong, Setup, autopilot};
 use sametick_sim::{Game, StateHash, Tick, Time, schema_hash_of};
 use sametick_store::disk::MemDisk;
 use sametick_store::log::{Header, LogWriter, TickInputs};
+use sametick_wire::pacer::Path;
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{Carrier, Channel};
 

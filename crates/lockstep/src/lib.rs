@@ -13,7 +13,6 @@ pub mod inquiry;
 pub mod message;
 mod meter;
 mod outbox;
-pub mod pacer;
 pub mod peer;
 #[doc(hidden)]
 pub mod planted;

@@ -4,8 +4,8 @@ use sametick_sim::{Tick, TickRate, Time};
 
 use crate::diagnostics::Diagnostics;
 use crate::message::Pace;
-use crate::pacer::Path;
 use crate::peer::PeerStats;
+use sametick_wire::pacer::Path;
 
 /// For so many ticks it is remembered when an input was sent.
 const SENT: usize = 128;

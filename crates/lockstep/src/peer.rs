@@ -13,10 +13,9 @@ use crate::history::Excerpt;
 use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay, put_inputs};
 use crate::meter::Meter;
 use crate::outbox::Outbox;
-use crate::pacer::{MAX_BATCH, Pacer, Path};
 use crate::play::Play;
 use crate::rows::{Opaque, Table};
-use crate::session::PACE_EVERY;
+use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
 pub const MAX_PREDICTED: u32 = 60;
@@ -250,7 +249,8 @@ impl<G: Game> Peer<G> {
             Input::Message(Channel::State, bytes) => {
                 let report: Pace = message::from_bytes(bytes)?;
                 self.stats.omissions = self.earlier_omissions.saturating_add(report.omissions);
-                self.pacer.on_report(&report);
+                let Pace { tick, least_slack_us, omissions, .. } = report;
+                self.pacer.on_report(&Arrived { tick, least_slack_us, omissions });
                 self.meter.on_report(&report);
                 Ok(())
             }

@@ -17,10 +17,10 @@ use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::outbox::Outbox;
-use crate::pacer::batch_at;
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
+use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;
 
@@ -33,9 +33,6 @@ pub const MAX_AHEAD: u32 = 128;
 
 /// Peers of one session, those who only watch included.
 pub const MAX_MEMBERS: usize = 256;
-
-/// How often a peer is told how its inputs arrive, in ticks.
-pub const PACE_EVERY: u32 = 15;
 
 /// A stalled relay closes at most this many ticks at once; the rest of the lost time is given up, for everybody alike.
 pub const MAX_CATCH_UP: u32 = 30;

@@ -2,7 +2,6 @@
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
-use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{self, JoinAs, Peer, Status};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
@@ -10,6 +9,7 @@ use sametick_lockstep::session::{Member, START_DELAY_US};
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Game, Inputs, SchemaHash, Seat, Tick, TickRate, Time};
 use sametick_wire::Channel;
+use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
 /// What came of something that happened to the relay.

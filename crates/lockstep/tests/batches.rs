@@ -2,11 +2,11 @@
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, Claim, ToPeer, put_ticks, read_inputs};
-use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Channel;
+use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Serialize, Deserialize, Schema)]

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 
 use postcard_schema::Schema;
 use sametick_lockstep::history::SEGMENT_TICKS;
-use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{self, JoinAs, Peer};
 use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::Member;
 use sametick_sim::{BuildId, Game, Inputs, Rng, SchemaHash, TickRate, Time};
 use sametick_wire::Channel;
+use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Serialize, Deserialize, Schema)]

@@ -1,12 +1,11 @@
 //! Our peer, with a relay that only exists as the messages it would send.
 
 use sametick_lockstep::message::{CHECK_EVERY, Claim, Pace, ToPeer, put, put_ticks, to_bytes};
-use sametick_lockstep::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
-use sametick_lockstep::session::PACE_EVERY;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::Channel;
+use sametick_wire::pacer::{PACE_EVERY, Path};
 
 use super::Contestant;
 use super::game::Plain;

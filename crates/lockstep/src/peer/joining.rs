@@ -5,10 +5,10 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::message::{Resume, ToRelay};
 use crate::outbox::Outbox;
-use crate::pacer::{Pacer, Path};
 use crate::peer::{MAX_PREDICTED, Peer, Status};
 use crate::play::Play;
 use crate::rows::MAX_SEATS;
+use sametick_wire::pacer::{Pacer, Path};
 
 impl Status {
     /// Whether the relay has made it welcome. What a peer has from before is of no use as long as it has not.

@@ -1,11 +1,12 @@
-//! When a peer's next tick is due: just early enough that its inputs reach the relay before their tick closes (L4).
-//! Follows what the relay reports by running a little faster or slower, never in a burst.
+//! When a player's next tick is due: just early enough that its inputs reach the server before their tick closes (L4).
+//! Follows what the server reports by running a little faster or slower, never in a burst.
 
 use sametick_sim::{Tick, TickRate, Time};
-use sametick_wire::LinkStats;
 
-use crate::message::Pace;
-use crate::session::PACE_EVERY;
+use crate::LinkStats;
+
+/// How often a server reports how inputs arrive, in ticks.
+pub const PACE_EVERY: u32 = 15;
 
 /// Inputs should come at least this long before their tick closes: the noise of a calm path.
 pub const MIN_SLACK_US: i64 = 4_000;
@@ -128,7 +129,18 @@ impl Losses {
     }
 }
 
-/// The clock of a peer's ticks.
+/// How a server has seen inputs arrive since it last said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Up to which tick.
+    pub tick: Tick,
+    /// The least time by which a fresh input came before its tick was closed; negative if it was late.
+    pub least_slack_us: Option<i32>,
+    /// Inputs that were missing when their tick was closed, since the first one.
+    pub omissions: u32,
+}
+
+/// The clock of a player's ticks.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     rate: TickRate,
@@ -249,8 +261,8 @@ impl Pacer {
         self.batch = if self.copies == 1 { batch_at(self.rate, path.rtt_us) } else { 1 };
     }
 
-    /// The relay has seen inputs arrive. A report about ticks before the last correction is late news.
-    pub fn on_report(&mut self, report: &Pace) {
+    /// The server has seen inputs arrive. A report about ticks before the last correction is late news.
+    pub fn on_report(&mut self, report: &Arrived) {
         if report.omissions > self.omissions {
             self.omissions = report.omissions;
             self.extra_us = (self.extra_us + LONGER_US).min(MAX_SLACK_US);
