@@ -12,7 +12,6 @@ pub mod history;
 pub mod inquiry;
 pub mod message;
 mod meter;
-mod outbox;
 pub mod peer;
 #[doc(hidden)]
 pub mod planted;

@@ -12,9 +12,9 @@ use crate::diagnostics::Diagnostics;
 use crate::history::Excerpt;
 use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay, put_inputs};
 use crate::meter::Meter;
-use crate::outbox::Outbox;
 use crate::play::Play;
 use crate::rows::{Opaque, Table};
+use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.

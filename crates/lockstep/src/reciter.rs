@@ -10,8 +10,8 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::history::Excerpt;
 use crate::message::{self, Join, Run, ToPeer, ToRelay, put_inputs, read_ticks};
-use crate::outbox::Outbox;
 use crate::rows::{Opaque, Table};
+use sametick_wire::outbox::Outbox;
 
 /// So far ahead of the last closed tick inputs are handed in: a second and a half at 60 Hz, so that a machine may be busy.
 pub const AHEAD_TICKS: u32 = 90;

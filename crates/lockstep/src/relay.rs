@@ -13,8 +13,8 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::inquiry::Report;
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
-use crate::outbox::Outbox;
 use crate::session::{Facts, Member, START_DELAY_US, Session, SessionId, refuse};
+use sametick_wire::outbox::Outbox;
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;

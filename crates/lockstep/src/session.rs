@@ -16,10 +16,10 @@ use crate::chair::Chair;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
-use crate::outbox::Outbox;
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
+use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;

@@ -23,6 +23,7 @@ mod lanes;
 pub mod link;
 pub mod netem;
 mod ordered;
+pub mod outbox;
 pub mod pacer;
 pub mod packet;
 pub mod pair;

@@ -4,10 +4,10 @@ use sametick_sim::{Game, Seat, Tick, TickRate, Time, from_canonical};
 use sametick_wire::{Channel, Malformed};
 
 use crate::message::{Resume, ToRelay};
-use crate::outbox::Outbox;
 use crate::peer::{MAX_PREDICTED, Peer, Status};
 use crate::play::Play;
 use crate::rows::MAX_SEATS;
+use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Pacer, Path};
 
 impl Status {
