@@ -130,7 +130,7 @@ impl World {
             0 | 3 => {
                 let have = self.client.peer().and_then(|peer| peer.confirmed()).map_or(Tick::ZERO, |it| it.0);
                 let first = if argument & 7 == 0 { Tick(1) } else { have.next() };
-                let (seat, claim) = (Some(Seat(argument >> 3)), Claim { run: 1, token: [9; 16] });
+                let (seat, claim) = (Some(Seat(u16::from(argument >> 3))), Claim { run: 1, token: [9; 16] });
                 let setup = to_canonical(&Setup { seed: 1 }).expect("it serialises");
                 let (closed, age_us, rate) = (self.closed, 0, 60);
                 let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim };
@@ -143,7 +143,7 @@ impl World {
             }
             4 => (Channel::Control, to_bytes(&ToPeer::Refused { why: "full".into() })),
             5 => {
-                let players = vec![Seated { seat: Seat(argument), name: "ada".into() }];
+                let players = vec![Seated { seat: Seat(argument.into()), name: "ada".into() }];
                 (Channel::Control, to_bytes(&ToPeer::Roster { players, watchers: 9 }))
             }
             6 => (Channel::Control, to_bytes(&ToPeer::GiveState { tick })),

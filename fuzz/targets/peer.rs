@@ -7,11 +7,11 @@
 use postcard_schema::Schema;
 use sametick_fuzz::part;
 use sametick_lockstep::message::{Claim, Pace, ToPeer, put_ticks, to_bytes};
-use sametick_wire::pacer::Path;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Channel;
+use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
 const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
@@ -83,7 +83,8 @@ impl World {
         let argument = step >> 3;
         let (channel, message) = match step & 7 {
             0 => {
-                let (seat, closed) = ((argument & 4 == 0).then_some(Seat(argument & 3)), self.closed);
+                let (seat, closed) =
+                    ((argument & 4 == 0).then_some(Seat(u16::from(argument & 3))), self.closed);
                 let age_us = i64::from(argument) * 3_000 - 40_000;
                 let claim = Claim { run: 1, token: [9; 16] };
                 let have = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
@@ -130,7 +131,7 @@ impl World {
                 0 => rows.omit(seat),
                 input => rows.set(seat, Opaque::new(&[input]).expect("short")),
             }
-            if argument >> 2 == 5 + seat.0 {
+            if u16::from(argument >> 2) == 5 + seat.0 {
                 rows.leave(seat);
             }
         }

@@ -148,7 +148,7 @@ fn join(argument: u8) -> Join {
         seed: 0,
         rate: 60,
         seats: 3,
-        wait_for: argument & 1,
+        wait_for: u16::from(argument & 1),
         name: String::new(),
         watch: argument & 2 != 0,
         seat: None,

@@ -25,7 +25,7 @@ pub struct Facts {
     /// Ticks a second.
     pub rate: TickRate,
     /// How many seats there are.
-    pub seats: u8,
+    pub seats: u16,
     /// Whether strangers may be shown it.
     pub listed: bool,
 }

@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn whoever_was_mended_meanwhile_is_not_called_wrong() {
-        let witness = |member| Witness::new(Member(member), Some(Seat(member as u8)), String::new());
+        let witness = |member| Witness::new(Member(member), Some(Seat(member as u16)), String::new());
         let mut want = vec![];
         let (check, agreed) = (Tick(60), Tick(30));
         let witnesses = [witness(0), witness(1)];

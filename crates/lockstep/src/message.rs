@@ -93,9 +93,9 @@ pub struct Join {
     /// Ticks a second.
     pub rate: u16,
     /// How many seats the session has, if this begins it.
-    pub seats: u8,
+    pub seats: u16,
     /// With how many players it begins then.
-    pub wait_for: u8,
+    pub wait_for: u16,
     /// What the player is called.
     pub name: String,
     /// Only watch.

@@ -99,9 +99,9 @@ pub struct JoinAs<G: Game> {
     /// The seed in that setup, for people who read the log.
     pub seed: u64,
     /// How many seats it has then.
-    pub seats: u8,
+    pub seats: u16,
     /// With how many players it begins then; those who come before wait.
-    pub wait_for: u8,
+    pub wait_for: u16,
     /// What the player is called.
     pub name: String,
     /// The git commit this was built from.

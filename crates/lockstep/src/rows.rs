@@ -46,7 +46,7 @@ fn seats(mut bits: u32) -> impl Iterator<Item = Seat> {
     core::iter::from_fn(move || {
         let seat = bits.trailing_zeros();
         bits &= bits.wrapping_sub(1);
-        (seat < u32::BITS).then_some(Seat(seat as u8))
+        (seat < u32::BITS).then_some(Seat(seat as u16))
     })
 }
 
@@ -84,7 +84,7 @@ impl Table {
     pub fn from_bytes(bytes: &[u8]) -> Result<Table, ReadError> {
         let mut table = Table::default();
         let mut reader = BitReader::new(bytes);
-        for seat in (0..MAX_SEATS as u8).map(Seat) {
+        for seat in (0..MAX_SEATS as u16).map(Seat) {
             if reader.bool()? {
                 table.take(seat, read_whole(&mut reader)?);
             }
@@ -121,7 +121,7 @@ impl Table {
         rows.clear();
         if reader.bool()? {
             for _ in 0..=reader.bits(SEAT_BITS)? {
-                let seat = Seat(reader.bits(SEAT_BITS)? as u8);
+                let seat = Seat(reader.bits(SEAT_BITS)? as u16);
                 let (joined, left) = (reader.bool()?, reader.bool()?);
                 if !joined && !left || joined == self.is_taken(seat) || rows.get(seat).is_some() {
                     return Err(ReadError::OutOfRange);
@@ -169,7 +169,7 @@ mod tests {
         for _ in 0..ticks {
             let mut rows = Inputs::new();
             for seat in 0..6usize {
-                let at = Seat(seat as u8);
+                let at = Seat(seat as u16);
                 if !taken[seat] && rng.chance(1, 20) {
                     taken[seat] = true;
                     rows.join(at);

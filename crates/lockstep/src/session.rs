@@ -90,7 +90,7 @@ pub struct Session {
     /// When tick 0 stood, or will; none while the session waits for players.
     epoch: Option<Time>,
     /// With how many players it begins.
-    wait_for: u8,
+    wait_for: u16,
     history: History,
     chairs: [Option<Box<Chair>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
@@ -111,7 +111,7 @@ pub(crate) type Out = Outbox<Output>;
 
 impl Session {
     /// A session that begins as soon as `wait_for` players are there.
-    pub fn new(id: SessionId, facts: Facts, wait_for: u8, config: &RelayConfig) -> Session {
+    pub fn new(id: SessionId, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
         let RelayConfig { ticks_per_packet, secret } = config;
         Session {
             claims: Claims::new(secret, id.0),

@@ -40,7 +40,7 @@ fn opened(member: Member, key: SessionKey) -> Input<'static> {
     Input::Opened(member, key, SchemaHash::from_bytes([3; SchemaHash::LEN]))
 }
 
-fn asking(seats: u8) -> Join {
+fn asking(seats: u16) -> Join {
     Join {
         game: "any".into(),
         commit: "c0ffee".into(),
@@ -57,7 +57,7 @@ fn asking(seats: u8) -> Join {
     }
 }
 
-fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u8) -> ToPeer {
+fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u16) -> ToPeer {
     relay.handle(Time::ZERO, opened(member, key));
     let join = ToRelay::Join(asking(seats));
     relay.handle(Time::ZERO, Input::Message(member, Channel::Control, &message::to_bytes(&join)));
@@ -87,7 +87,7 @@ fn builds_never_meet() {
 #[test]
 fn seats_are_given_lowest_first_and_a_full_session_says_so() {
     let mut relay = Relay::new(RelayConfig::default());
-    for member in 0..2u8 {
+    for member in 0..2u16 {
         match join(&mut relay, Member(u64::from(member)), key(1), 2) {
             ToPeer::Welcome { seat, setup, .. } => assert_eq!((seat, setup), (Some(Seat(member)), vec![7])),
             other => panic!("{other:?}"),
@@ -184,7 +184,7 @@ fn a_session_can_wait_for_its_players() {
     assert_eq!(welcomes, [0, 0, 0, 3], "all are welcomed together");
     relay.handle(Time::from_millis(4).plus_micros(START_DELAY_US + 16_667), Input::Timeout);
     let rows = session(&relay, 1).unwrap().rows(Tick(1)).unwrap().clone();
-    let joined: Vec<u8> = rows.iter().filter(|row| row.joined).map(|row| row.seat.0).collect();
+    let joined: Vec<u16> = rows.iter().filter(|row| row.joined).map(|row| row.seat.0).collect();
     assert_eq!(joined, [0, 1, 2]);
 }
 

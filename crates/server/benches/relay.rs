@@ -101,7 +101,7 @@ impl World {
     fn join(&mut self, session: usize, member: Member) {
         let key = SessionKey { build: BUILD, name: format!("den {session}") };
         let schema = SchemaHash::from_bytes([0; SchemaHash::LEN]);
-        let seats = self.per_session as u8;
+        let seats = self.per_session as u16;
         let join = Join {
             game: "plain".into(),
             commit: String::new(),

@@ -60,7 +60,7 @@ fn log_of_an_hour(game: &dyn AnyGame) -> Vec<u8> {
     for tick in (1..=HOUR_TICKS).map(Tick) {
         let joined = tick == Tick(1);
         inputs.clear(tick);
-        for seat in (0..SEATS).map(Seat) {
+        for seat in (0..u16::from(SEATS)).map(Seat) {
             if joined {
                 let name = format!("player {seat}");
                 log.push(&Record::Joined { tick, seat, name, commit: String::new() }).unwrap();

@@ -131,7 +131,7 @@ struct Clients {
 
 impl Clients {
     fn open(&mut self, now: Time, key: Key, links: &Links) {
-        let (seats, name, commit) = (PLAYERS as u8, "ada".into(), String::new());
+        let (seats, name, commit) = (PLAYERS as u16, "ada".into(), String::new());
         let join =
             JoinAs { setup: (), seed: 0, seats, wait_for: seats, name, commit, watch: false, listed: false };
         let peer = Peer::new(now, &join, links.stats(key).unwrap_or_default().into());

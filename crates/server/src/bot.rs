@@ -47,7 +47,7 @@ pub struct BotPlan {
 #[derive(Clone, Debug, Serialize)]
 pub struct BotReport {
     /// Where it sat.
-    pub seat: Option<u8>,
+    pub seat: Option<u16>,
     /// The last tick it knows for sure.
     pub tick: u32,
     /// The hash of its state then.
@@ -173,13 +173,13 @@ struct Bots {
 impl Bots {
     fn open(&mut self, now: Time, key: Key, links: &Links) {
         let name = format!("bot {}", self.bots.len() + 1);
-        let Setup { seed, players: seats, .. } = self.plan.setup;
+        let Setup { seed, players, .. } = self.plan.setup;
         let commit = crate::COMMIT.into();
         let join = JoinAs {
             setup: self.plan.setup,
             seed,
-            seats,
-            wait_for: self.plan.count as u8,
+            seats: players.into(),
+            wait_for: self.plan.count as u16,
             name,
             commit,
             watch: false,

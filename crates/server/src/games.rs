@@ -72,7 +72,7 @@ pub trait AnyGame: Send + Sync {
     fn rate(&self) -> TickRate;
 
     /// How many may play it.
-    fn seats(&self) -> RangeInclusive<u8>;
+    fn seats(&self) -> RangeInclusive<u16>;
 
     /// The state before the first tick, from the canonical bytes of a setup.
     fn begin(&self, setup: &[u8]) -> Result<Box<dyn Run>, DecodeError>;

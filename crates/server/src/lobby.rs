@@ -40,14 +40,14 @@ pub struct ShownSession {
     build: String,
     tick: u32,
     seconds: u32,
-    seats: u8,
+    seats: u16,
     players: Vec<ShownPlayer>,
     watchers: usize,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct ShownPlayer {
-    seat: u8,
+    seat: u16,
     name: String,
 }
 

@@ -63,7 +63,7 @@ pub struct PlayReport {
     /// The session.
     pub session: String,
     /// Where the player sat.
-    pub seat: Option<u8>,
+    pub seat: Option<u16>,
     /// The last tick that was known for sure.
     pub tick: u32,
     /// The points of every seat then.
@@ -171,11 +171,11 @@ impl Player {
     }
 
     fn open(&mut self, now: Time, key: Key, links: &Links) {
-        let Setup { seed, players: seats, .. } = self.plan.setup;
+        let Setup { seed, players, .. } = self.plan.setup;
         let join = JoinAs {
             setup: self.plan.setup,
             seed,
-            seats,
+            seats: players.into(),
             wait_for: 1,
             name: self.plan.name.clone(),
             commit: crate::COMMIT.into(),

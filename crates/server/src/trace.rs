@@ -42,7 +42,7 @@ pub struct Whose<'a> {
 struct Line<'a> {
     unix_us: u64,
     session: &'a str,
-    seat: Option<u8>,
+    seat: Option<u16>,
     direction: &'static str,
     kind: &'static str,
     tick: Option<u32>,
@@ -64,14 +64,14 @@ pub struct ClosedLine<'a> {
     /// Whose input was there, and for how long it had waited.
     pub present: Vec<Present>,
     /// Whose was not.
-    pub omitted: Vec<u8>,
+    pub omitted: Vec<u16>,
 }
 
 /// An input that was there when its tick closed.
 #[derive(Debug, Serialize)]
 pub struct Present {
     /// Whose.
-    pub seat: u8,
+    pub seat: u16,
     /// From its arrival to its being sent to everybody.
     pub waited_us: Option<u64>,
 }

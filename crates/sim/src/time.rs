@@ -99,7 +99,7 @@ impl fmt::Display for Tick {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Schema,
 )]
-pub struct Seat(pub u8);
+pub struct Seat(pub u16);
 
 impl Seat {
     /// The seat's place in an array of seats.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A game that the simulator can play.
 pub trait Playable: Game {
     /// What a session with this seed and so many seats starts from.
-    fn setup(seed: u64, seats: u8) -> Self::Setup;
+    fn setup(seed: u64, seats: u16) -> Self::Setup;
 
     /// What a player does next, who did `held` last.
     fn play(rng: &mut Rng, held: Option<&Self::Input>) -> Self::Input;
@@ -82,7 +82,7 @@ impl<const HZ: u16> Game for Sum<HZ> {
 }
 
 impl<const HZ: u16> Playable for Sum<HZ> {
-    fn setup(seed: u64, _: u8) -> u64 {
+    fn setup(seed: u64, _: u16) -> u64 {
         seed
     }
 
@@ -106,8 +106,8 @@ impl<const HZ: u16> Playable for Sum<HZ> {
 }
 
 impl Playable for Pong {
-    fn setup(seed: u64, seats: u8) -> PongSetup {
-        PongSetup { seed, players: seats.clamp(2, 4), ..PongSetup::default() }
+    fn setup(seed: u64, seats: u16) -> PongSetup {
+        PongSetup { seed, players: seats.clamp(2, 4) as u8, ..PongSetup::default() }
     }
 
     fn play(rng: &mut Rng, held: Option<&PongInput>) -> PongInput {

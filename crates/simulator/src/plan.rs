@@ -31,9 +31,9 @@ pub struct Plan {
     /// How many clients.
     pub clients: usize,
     /// How many seats.
-    pub seats: u8,
+    pub seats: u16,
     /// With how many players a session begins.
-    pub wait_for: u8,
+    pub wait_for: u16,
     /// How many closed ticks the relay sends together.
     pub ticks_per_packet: Option<u32>,
     /// How long there are faults.
@@ -69,7 +69,7 @@ impl Plan {
             90..95 => 7,
             _ => 8,
         };
-        let seats = clients as u8 + if rng.chance(1, 2) { 0 } else { rng.below(3) as u8 };
+        let seats = clients as u16 + if rng.chance(1, 2) { 0 } else { rng.below(3) as u16 };
         let ticks_per_packet = rng.chance(1, 2).then(|| 1 + rng.below(4) as u32);
         let drifts_ppm = (0..clients).map(|_| i64::from(rng.between(-500, 500))).collect();
         let plan = Plan {
@@ -77,7 +77,7 @@ impl Plan {
             title,
             clients,
             seats,
-            wait_for: rng.below(3) as u8,
+            wait_for: rng.below(3) as u16,
             ticks_per_packet,
             faulty_us: (2 + rng.below(18)) * 60 * SECOND_US,
             gap_us: (5 + rng.below(30)) * SECOND_US,

@@ -145,7 +145,7 @@ impl<G: Playable> Referee<G> {
             let desk = desk.as_ref().filter(|desk| desk.member < Some(to));
             desk.is_some_and(|desk| [desk.member, desk.before].contains(&Some(member)))
         };
-        self.desks.iter().position(is_its).map(|index| Seat(index as u8))
+        self.desks.iter().position(is_its).map(|index| Seat(index as u16))
     }
 
     /// Somebody is given a seat: one that it has just sat down on, or, if it comes back as `before`, the one it never left.

@@ -51,7 +51,7 @@ pub struct World<G: Playable> {
     planned: u64,
     calm: bool,
     done: bool,
-    omissions_before: Option<BTreeMap<(SessionId, u8), u32>>,
+    omissions_before: Option<BTreeMap<(SessionId, u16), u32>>,
     figures: Figures,
     faults: FaultCounts,
     violation: Option<Violation>,

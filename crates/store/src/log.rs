@@ -54,6 +54,9 @@ pub use tail::Tail;
 pub use timeline::{Misplaced, Position};
 pub use writer::{Appender, LogWriter, WriteError};
 
+/// Written in eight bits in place of a seat that does not fit below it; the seat follows in 16. Sessions rarely have so many.
+const LONG_SEAT: u16 = 255;
+
 /// The longest input of one seat in one tick: what a seat does is small.
 pub const MAX_INPUT_BYTES: usize = 2048;
 

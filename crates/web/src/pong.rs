@@ -21,8 +21,8 @@ pub struct Hud {
     game: &'static str,
     phase: &'static str,
     /// Who serves, by seat.
-    server: Option<u8>,
-    winner: Option<u8>,
+    server: Option<u16>,
+    winner: Option<u16>,
     points: u8,
     hits: u16,
     court: Court,
@@ -37,7 +37,7 @@ struct Court {
 
 #[derive(Debug, PartialEq, Serialize)]
 struct Place {
-    seat: u8,
+    seat: u16,
     wall: &'static str,
     score: u8,
     ready: bool,
@@ -74,9 +74,9 @@ impl OnScreen for Pong {
     type Hud = Hud;
     type Memory = Memory;
 
-    fn setup(options: &Options, seed: u64) -> (Setup, u8) {
+    fn setup(options: &Options, seed: u64) -> (Setup, u16) {
         let players = options.players.clamp(setup::MIN_PLAYERS, setup::MAX_PLAYERS);
-        (Setup { seed, players, bots: options.bots, ..Setup::default() }, players)
+        (Setup { seed, players, bots: options.bots, ..Setup::default() }, players.into())
     }
 
     fn draw(&self, memory: &mut Memory, shapes: &mut Vec<Shape>) {

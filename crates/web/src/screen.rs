@@ -74,7 +74,7 @@ pub trait OnScreen: Game {
     type Memory: Default;
 
     /// What a session begins with, and how many seats it has.
-    fn setup(options: &Options, seed: u64) -> (Self::Setup, u8);
+    fn setup(options: &Options, seed: u64) -> (Self::Setup, u16);
 
     /// The shapes of a state.
     fn draw(&self, memory: &mut Self::Memory, shapes: &mut Vec<Shape>);

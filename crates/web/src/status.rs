@@ -12,7 +12,7 @@ pub struct PageStatus {
     retry_at_us: Option<f64>,
     silent_since_us: Option<f64>,
     why: String,
-    seat: Option<u8>,
+    seat: Option<u16>,
     /// In percent, so that it is not news with every tick.
     progress: u8,
     ticks_per_second: u32,
@@ -28,7 +28,7 @@ pub struct Around {
     /// How often was dialled.
     pub attempt: u32,
     /// Where the player sits.
-    pub seat: Option<u8>,
+    pub seat: Option<u16>,
     /// How much is caught up with, from 0 to 1.
     pub progress: f32,
     /// The game's rate.

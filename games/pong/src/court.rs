@@ -98,7 +98,7 @@ impl Wall {
 
     /// The seat that defends it.
     pub const fn seat(self) -> Seat {
-        Seat(self as u8)
+        Seat(self as u16)
     }
 
     /// The wall a seat would defend; none for seats that can only watch.

@@ -10,7 +10,7 @@ use crate::state::Pong;
 ///
 /// Most hold on to a motion for a while; now and then someone is late, leaves, comes back or is not there at all.
 pub fn fill(tick: Tick, seats: u8, rng: &mut Rng, inputs: &mut Inputs<Input>) {
-    for seat in (0..seats).map(Seat) {
+    for seat in (0..u16::from(seats)).map(Seat) {
         // Whoever stays away does so for some seconds, each seat at its own times.
         let away = (tick.0 / 400 + 3 * u32::from(seat.0)) % 5 == 4;
         if away {

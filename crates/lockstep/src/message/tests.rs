@@ -19,7 +19,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn seat() -> impl Strategy<Value = Option<Seat>> {
-    option::of(any::<u8>().prop_map(Seat))
+    option::of(any::<u16>().prop_map(Seat))
 }
 
 fn tick() -> impl Strategy<Value = Tick> {
@@ -32,7 +32,7 @@ fn hash() -> impl Strategy<Value = StateHash> {
 
 fn join() -> impl Strategy<Value = Join> {
     let texts = (text(), text(), text());
-    let numbers = (any::<u64>(), any::<u16>(), any::<u8>(), any::<u8>(), any::<bool>());
+    let numbers = (any::<u64>(), any::<u16>(), any::<u16>(), any::<u16>(), any::<bool>());
     let back = (any::<bool>(), option::of((claim(), tick())));
     (texts, numbers, bytes(), seat(), back).prop_map(|((game, commit, name), numbers, setup, seat, back)| {
         let (seed, rate, seats, wait_for, watch) = numbers;
@@ -46,7 +46,7 @@ fn claim() -> impl Strategy<Value = Claim> {
 }
 
 fn seated() -> impl Strategy<Value = Seated> {
-    (any::<u8>().prop_map(Seat), text()).prop_map(|(seat, name)| Seated { seat, name })
+    (any::<u16>().prop_map(Seat), text()).prop_map(|(seat, name)| Seated { seat, name })
 }
 
 fn difference() -> impl Strategy<Value = Difference> {

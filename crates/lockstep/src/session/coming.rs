@@ -159,7 +159,7 @@ impl Session {
 
     /// A free seat: the one that is wished for, or, where the wish is no condition, any.
     fn free_seat(&self, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
-        let all = (0..self.facts.seats.min(MAX_SEATS as u8)).map(Seat);
+        let all = (0..self.facts.seats.min(MAX_SEATS as u16)).map(Seat);
         let mut free = all.filter(|seat| self.chairs[seat.index()].is_none());
         let wished = wish.and_then(|wish| free.clone().find(|seat| *seat == wish));
         match wish {

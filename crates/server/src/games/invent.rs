@@ -146,7 +146,7 @@ mod tests {
         Nothing,
         One(u8),
         Two(u8, bool),
-        Named { seat: u8 },
+        Named { seat: u16 },
     }
 
     #[test]

@@ -19,13 +19,13 @@ use super::{AnyGame, Layout, Run, ShowError};
 pub struct Known<G: Game> {
     autopilot: Option<fn(&G, Seat) -> G::Input>,
     setup: Option<fn(u64) -> G::Setup>,
-    seats: (u8, u8),
+    seats: (u16, u16),
 }
 
 impl<G: Game> Known<G> {
     /// With inputs and setups of chance in rehearsals.
     pub const fn new() -> Known<G> {
-        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u8) }
+        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16) }
     }
 
     /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
@@ -36,7 +36,7 @@ impl<G: Game> Known<G> {
 
     /// So many may play it.
     #[must_use]
-    pub fn with_seats(self, seats: RangeInclusive<u8>) -> Known<G> {
+    pub fn with_seats(self, seats: RangeInclusive<u16>) -> Known<G> {
         Known { seats: (*seats.start(), *seats.end()), ..self }
     }
 
@@ -74,7 +74,7 @@ impl<G: Game> AnyGame for Known<G> {
         G::RATE
     }
 
-    fn seats(&self) -> RangeInclusive<u8> {
+    fn seats(&self) -> RangeInclusive<u16> {
         self.seats.0..=self.seats.1
     }
 

@@ -94,7 +94,7 @@ pub fn rehearse<G: Game>(
         None => invent::value(&mut rng, Width::Small)?,
     };
     let mut state = G::new(&setup);
-    let seats = 1 + rng.below(SEATS) as u8;
+    let seats = 1 + rng.below(SEATS) as u16;
     let mut players: Vec<Player> = vec![];
     let mut rehearsal = Rehearsal { setup: canonical(&setup), ticks: Vec::new() };
     let mut inputs = Inputs::new();

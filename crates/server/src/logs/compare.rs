@@ -37,7 +37,7 @@ struct OneDifference {
     /// `header`, `missing`, `different` or `reordered`.
     kind: &'static str,
     tick: Option<u32>,
-    seat: Option<u8>,
+    seat: Option<u16>,
     text: String,
 }
 

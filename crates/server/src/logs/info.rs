@@ -57,7 +57,7 @@ pub struct LogInfo {
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayerInfo {
     /// Where.
-    pub seat: u8,
+    pub seat: u16,
     /// Who; nothing if they were there before this file begins.
     pub name: Option<String>,
     /// The first tick.

@@ -15,13 +15,13 @@ mod screen;
 use screen::Screen;
 
 /// States of every phase, with players on some of the seats and bots on the others.
-fn states(players: u8, seated: u8) -> Vec<Pong> {
+fn states(players: u8, seated: u16) -> Vec<Pong> {
     let mut pong = Pong::new(&Setup { seed: 5, players, points: 2, ..Setup::default() });
     let mut states = vec![pong.clone()];
     let mut inputs = Inputs::new();
     for tick in 0..20_000_i32 {
         inputs.clear();
-        for seat in (0..seated.min(players)).map(Seat) {
+        for seat in (0..seated.min(players.into())).map(Seat) {
             // One after the other, and each after a while: until then they are shown what to press.
             let is_idle = (tick - 40 * i32::from(seat.0)).rem_euclid(400) < 200;
             let input = if is_idle { Input::NONE } else { autopilot(&pong, seat) };
@@ -75,7 +75,7 @@ proptest! {
     #[test]
     fn every_frame_fits_and_reaches_the_screen_by_its_changes(
         sizes in prop::array::uniform2((0_u16..150, 0_u16..60)),
-        (players, seated, seat) in (2_u8..=4, 0_u8..=4, 0_u8..6),
+        (players, seated, seat) in (2_u8..=4, 0_u16..=4, 0_u16..6),
         places in prop::array::uniform2(0_usize..1_000),
         name in "\\PC{0,20}|[\\x00-\\x1f]{1,5}|Ada",
         (ghost, panel, colour, same_size) in any::<(bool, bool, bool, bool)>(),
@@ -101,7 +101,7 @@ proptest! {
             confirmed: Some((second.tick, second)),
             ghost,
             diagnostics: panel.then_some(&diagnostics),
-            ..scene(first, Some(Seat(seat)).filter(|seat| seat.0 < players))
+            ..scene(first, Some(Seat(seat)).filter(|seat| seat.0 < u16::from(players)))
         };
         let mut shown = Screen::new(usize::from(sizes[0].0), usize::from(sizes[0].1));
         let before = draw(&scene, sizes[0], palette);

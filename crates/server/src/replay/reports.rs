@@ -186,7 +186,7 @@ struct InputsReport {
 
 #[derive(Serialize)]
 struct SeatReport {
-    seat: u8,
+    seat: u16,
     first: Option<String>,
     second: Option<String>,
 }

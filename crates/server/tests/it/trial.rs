@@ -25,7 +25,7 @@ pub fn take_steps() -> u64 {
 pub struct Slow {
     pub sum: u64,
     pub wide: i128,
-    pub last: std::collections::BTreeMap<u8, u16>,
+    pub last: std::collections::BTreeMap<u16, u16>,
 }
 
 impl Game for Slow {

@@ -40,7 +40,7 @@ pub trait Hosted: Game {
 
     /// The view that a seat shares. By default everybody has their own.
     fn view_of(&self, seat: Seat) -> ViewId {
-        ViewId(seat.0.into())
+        ViewId(seat.0)
     }
 
     /// Where a view looks from. Who looks from nowhere sees only what is nowhere.

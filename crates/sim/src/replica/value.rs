@@ -170,7 +170,7 @@ macro_rules! clothed {
 }
 
 clothed! {
-    Seat: u16, |number| Some(Seat(number as _)), |seat| seat.0 as u16;
+    Seat: u16, |number| Some(Seat(number)), |seat| seat.0;
     Fixed: i32, |bits| Some(Fixed::from_bits(bits)), |fixed| fixed.to_bits();
 }
 

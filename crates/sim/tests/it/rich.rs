@@ -70,7 +70,7 @@ pub fn rich() -> impl Strategy<Value = Rich> {
     let lists = (vec(shape(), 0..4), vec(vec(any::<u16>(), 0..4), 0..4), btree_set(any::<i32>(), 0..4));
     let maps = (
         btree_map(".{0,5}", vec2(), 0..4),
-        btree_map(any::<u8>().prop_map(Seat), (any::<u32>(), ".{0,5}").prop_map(|(n, s)| Pair(n, s)), 0..4),
+        btree_map(any::<u16>().prop_map(Seat), (any::<u32>(), ".{0,5}").prop_map(|(n, s)| Pair(n, s)), 0..4),
         btree_map(any::<(u8, bool)>(), any::<u32>().prop_map(Tick), 0..4),
     );
     (scalars, floats, lists, maps, any::<Option<Option<u8>>>(), ".{0,200}").prop_map(

@@ -44,7 +44,7 @@ Inputs: newtype
 Inputs.0: sequence
 Inputs.0[]: struct Row
 Inputs.0[].seat: newtype Seat
-Inputs.0[].seat.0: u8
+Inputs.0[].seat.0: u16
 Inputs.0[].joined: bool
 Inputs.0[].left: bool
 Inputs.0[].input: option

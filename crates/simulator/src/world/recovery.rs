@@ -47,7 +47,7 @@ impl<G: Playable> World<G> {
         self.omissions_before = Some(self.omissions());
     }
 
-    fn omissions(&self) -> BTreeMap<(SessionId, u8), u32> {
+    fn omissions(&self) -> BTreeMap<(SessionId, u16), u32> {
         let of = |id: SessionId| {
             let seats = self.relay.session(id).into_iter().flat_map(Session::participants);
             seats.filter_map(move |it| Some(((id, it.seat?.0), it.arrivals?.omissions)))

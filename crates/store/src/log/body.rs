@@ -8,7 +8,7 @@ use sametick_sim::{Seat, StateHash, Tick};
 
 use super::model::Models;
 use super::timeline::Place;
-use super::{MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
+use super::{LONG_SEAT, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
 use sametick_sim::record::{Leaving, Record};
 use sametick_wire::range::Coder;
 
@@ -202,12 +202,20 @@ fn put_closed(coder: &mut impl Coder, models: &mut Models, next: Tick, tick: Tic
     coder.number(&mut models.back, u64::from(next.0 - 1 - tick.0), 32);
 }
 
+/// Eight bits, or those of [`LONG_SEAT`] and 16 more.
 fn put_seat(coder: &mut impl Coder, seat: Seat) {
-    coder.even(u64::from(seat.0), 8);
+    let short = seat.0.min(LONG_SEAT);
+    coder.even(u64::from(short), 8);
+    if short == LONG_SEAT {
+        coder.even(u64::from(seat.0), 16);
+    }
 }
 
 fn take_seat(coder: &mut impl Coder) -> Seat {
-    Seat(coder.even(0, 8) as u8)
+    match coder.even(0, 8) as u16 {
+        LONG_SEAT => Seat(coder.even(0, 16) as u16),
+        seat => Seat(seat),
+    }
 }
 
 /// Text of at most 255 bytes, which every limit on a text is within.

@@ -299,7 +299,7 @@ fn read_stream(stream: impl BufRead, side: Side) -> Result<(Value, Vec<Event>), 
 fn events_of_line(value: &Value) -> Option<Vec<Event>> {
     let kind = value["kind"].as_str()?;
     let tick = value["tick"].as_u64().and_then(|tick| u32::try_from(tick).ok()).map(Tick);
-    let seat = |value: &Value| value["seat"].as_u64().and_then(|seat| u8::try_from(seat).ok()).map(Seat);
+    let seat = |value: &Value| value["seat"].as_u64().and_then(|seat| u16::try_from(seat).ok()).map(Seat);
     let detail = |value: &Value, without: &[&str]| {
         let fields: BTreeMap<&String, &Value> = value.as_object().into_iter().flatten().collect();
         let kept = fields.into_iter().filter(|(field, _)| !without.contains(&field.as_str()));

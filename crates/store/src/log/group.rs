@@ -8,7 +8,7 @@ use sametick_sim::{Seat, Tick};
 
 use super::frame::{put_varint, take_varint};
 use super::timeline::{Place, Timeline};
-use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+use super::{LONG_SEAT, MAX_INPUT_BYTES, MAX_TICK_BYTES};
 
 /// What the payload begins with, so that a search from the end of a file is quick.
 pub(super) const MARK: &[u8; 4] = b"GRP\xa7";
@@ -47,7 +47,8 @@ pub(super) fn put(out: &mut Vec<u8>, back: Option<u64>, rewound: bool, timeline:
     for place in &timeline.places {
         let joined = if place.joined { JOINED } else { 0 };
         let leaving = if place.leaving { LEAVING } else { 0 };
-        out.extend([place.seat.0, joined | leaving]);
+        put_seat(out, place.seat);
+        out.push(joined | leaving);
         put_varint(out, place.last.len() as u64);
         out.extend_from_slice(&place.last);
     }
@@ -101,7 +102,7 @@ impl Group {
 }
 
 fn read_place(bytes: &mut &[u8]) -> Option<Place> {
-    let seat = Seat(take_byte(bytes)?);
+    let seat = take_seat(bytes)?;
     let flags = take_byte(bytes)?;
     let length = usize::try_from(take_varint(bytes)?).ok().filter(|&length| length <= MAX_INPUT_BYTES)?;
     let (last, rest) = bytes.split_at_checked(length)?;
@@ -109,6 +110,23 @@ fn read_place(bytes: &mut &[u8]) -> Option<Place> {
     let known = flags & !(JOINED | LEAVING) == 0;
     let (joined, leaving) = (flags & JOINED != 0, flags & LEAVING != 0);
     known.then(|| Place { joined, leaving, last: last.to_vec(), ..Place::new(seat) })
+}
+
+/// One byte, or that of [`LONG_SEAT`] and two more, the low one first.
+fn put_seat(out: &mut Vec<u8>, seat: Seat) {
+    out.push(seat.0.min(LONG_SEAT) as u8);
+    if seat.0 >= LONG_SEAT {
+        out.extend(seat.0.to_le_bytes());
+    }
+}
+
+fn take_seat(bytes: &mut &[u8]) -> Option<Seat> {
+    let seat = u16::from(take_byte(bytes)?);
+    if seat < LONG_SEAT {
+        return Some(Seat(seat));
+    }
+    let seat = u16::from_le_bytes([take_byte(bytes)?, take_byte(bytes)?]);
+    Some(Seat(seat)).filter(|seat| seat.0 >= LONG_SEAT)
 }
 
 fn take_byte(bytes: &mut &[u8]) -> Option<u8> {

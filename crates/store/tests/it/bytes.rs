@@ -1,9 +1,10 @@
 //! The bytes of every record and every kind of frame: the format changes on purpose or not at all.
 
 use sametick_sim::{Row, Seat, StateHash, Tick};
-use sametick_store::log::{Header, Leaving, LogEncoder, Record, TickInputs};
+use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, Record, TickInputs};
 
-use crate::sessions::header;
+use crate::sessions::{header, log_of};
+use crate::trips::read_all;
 
 fn inputs(tick: u32, rows: &[Row<&[u8]>]) -> Record {
     let mut inputs = TickInputs::new();
@@ -11,7 +12,7 @@ fn inputs(tick: u32, rows: &[Row<&[u8]>]) -> Record {
     Record::Inputs(inputs)
 }
 
-fn row(seat: u8, joined: bool, left: bool, input: Option<&[u8]>) -> Row<&[u8]> {
+fn row(seat: u16, joined: bool, left: bool, input: Option<&[u8]>) -> Row<&[u8]> {
     Row { seat: Seat(seat), joined, left, input }
 }
 
@@ -107,4 +108,34 @@ fn golden_bytes() {
         "26648b428b40b77465fdf90ffe15",
     ];
     assert_eq!(frames(&records), expected);
+}
+
+/// Seats from 255 on are written otherwise, in events and in groups alike.
+#[test]
+fn golden_bytes_of_high_seats() {
+    let seats = [0, 254, 255, 256, 999];
+    let joined = |seat| Record::Joined {
+        tick: Tick(1),
+        seat: Seat(seat),
+        name: String::new(),
+        commit: "0123abc".into(),
+    };
+    let rows = seats.map(|seat| row(seat, true, false, Some(&[5])));
+    let mut records = seats.map(joined).to_vec();
+    records.extend([inputs(1, &rows), Record::Rewind { to: Tick(1) }]);
+    records.push(Record::Dissent { tick: Tick(1), seat: Seat(999), hash: StateHash(1) });
+    let expected = [
+        // Joined, five times.
+        "12700002af3a0b9016",
+        "0e9eb26a14ba575c",
+        "16935bb6ef076c010ab9",
+        "16974af14f05bbc464b8",
+        "16913ee06e5c8dccae52",
+        "1ef6e4f79cc5461658743fc4",
+        // The rewind is a group, and names all of them.
+        "75475250a748010205000000fe0000ffff000000ff00010000ffe7030000cbc9608b",
+        "365fffe07ce00000000000000037598e107c",
+    ];
+    assert_eq!(frames(&records)[2..], expected);
+    assert_eq!(read_all(&log_of(&records, EncoderOptions::at(60))), records);
 }

@@ -27,6 +27,9 @@ pub fn drain(encoder: &mut LogEncoder) -> Vec<u8> {
     all
 }
 
+/// Those on both sides of where seats are written otherwise, and the last of the largest room.
+const SEATS: [Seat; 6] = [Seat(0), Seat(51), Seat(254), Seat(255), Seat(256), Seat(999)];
+
 /// A session in which anything may happen, and happens often.
 pub struct Wild {
     rng: Rng,
@@ -39,7 +42,7 @@ pub struct Wild {
 
 impl Wild {
     pub fn records(seed: u64, steps: u32) -> Vec<Record> {
-        let inputs = vec![vec![]; 256];
+        let inputs = vec![vec![]; 1_000];
         let mut wild =
             Wild { rng: Rng::new(seed), records: vec![], next: Tick(1), seated: vec![vec![]], inputs };
         for _ in 0..steps {
@@ -59,7 +62,7 @@ impl Wild {
         let mut rows: Vec<(Seat, bool, bool)> =
             self.seated[self.seated.len() - 1].iter().map(|&seat| (seat, false, false)).collect();
         if self.rng.chance(1, 10) {
-            let seat = Seat(self.rng.below(6) as u8 * 51);
+            let seat = SEATS[self.rng.below(6) as usize];
             if !rows.iter().any(|row| row.0 == seat) {
                 rows.push((seat, true, false));
                 let commit = if self.rng.chance(1, 2) { "0123abc" } else { "other" };
@@ -103,7 +106,7 @@ impl Wild {
     fn event(&mut self) {
         let closed = self.next.0 - 1;
         let tick = Tick(closed - self.rng.below(u64::from(closed.min(100)) + 1) as u32);
-        let (seat, hash) = (Seat(self.rng.below(256) as u8), StateHash(self.rng.next_u64()));
+        let (seat, hash) = (Seat(self.rng.below(1_000) as u16), StateHash(self.rng.next_u64()));
         let record = match self.rng.below(9) {
             0..3 => Record::Check { tick, hash },
             3 => Record::Dissent { tick, seat, hash },
@@ -133,7 +136,7 @@ pub enum Play {
 }
 
 /// Feeds `ticks` ticks of a session to `each`, with the check of every 30th a little later.
-pub fn play(play: Play, players: u8, ticks: u32, mut each: impl FnMut(&Record)) {
+pub fn play(play: Play, players: u16, ticks: u32, mut each: impl FnMut(&Record)) {
     let mut rng = Rng::new(42);
     let mut states = vec![[0u8; 4]; usize::from(players)];
     let mut record = Record::Inputs(TickInputs::new());
@@ -146,7 +149,7 @@ pub fn play(play: Play, players: u8, ticks: u32, mut each: impl FnMut(&Record)) 
         states.iter_mut().for_each(|state| move_on(play, &mut rng, state));
         let len = if play == Play::Sticks { 4 } else { 1 };
         let Record::Inputs(inputs) = &mut record else { unreachable!() };
-        let row = |(seat, state): (usize, &'_ [u8; 4])| (Seat(seat as u8), *state);
+        let row = |(seat, state): (usize, &'_ [u8; 4])| (Seat(seat as u16), *state);
         inputs.clear(tick);
         for (seat, state) in states.iter().enumerate().map(row) {
             inputs.push(Row { seat, joined, left: false, input: Some(&state[..len]) });
@@ -180,7 +183,7 @@ fn move_on(play: Play, rng: &mut Rng, state: &mut [u8; 4]) {
 }
 
 /// The log of a measured session.
-pub fn played(how: Play, players: u8, ticks: u32) -> Vec<u8> {
+pub fn played(how: Play, players: u16, ticks: u32) -> Vec<u8> {
     let mut encoder = LogEncoder::new(&header()).unwrap();
     let mut all = vec![];
     play(how, players, ticks, |record| {

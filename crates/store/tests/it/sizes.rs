@@ -12,7 +12,7 @@ use crate::sessions::{Play, played};
 const HOUR: u32 = 60 * 60 * 60;
 
 /// Bytes per player and hour.
-fn bytes(how: Play, players: u8) -> usize {
+fn bytes(how: Play, players: u16) -> usize {
     played(how, players, HOUR).len() / usize::from(players)
 }
 

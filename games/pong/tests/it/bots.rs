@@ -64,7 +64,7 @@ fn games_among_autopilots_come_to_an_end() {
         let mut inputs = Inputs::new();
         while !matches!(pong.phase, Phase::Over { .. }) {
             inputs.clear();
-            (0..players).map(Seat).for_each(|seat| inputs.set(seat, autopilot(&pong, seat)));
+            (0..u16::from(players)).map(Seat).for_each(|seat| inputs.set(seat, autopilot(&pong, seat)));
             pong.step(&inputs);
             assert!(pong.tick.0 < 60_000, "seed {seed}, {players} players: {:?}", pong.phase);
         }

@@ -11,7 +11,7 @@ use crate::table::{Table, idle, is_rally};
 /// A rally with the ball here, moving so, all players at rest.
 fn rally(players: u8, at: Point, motion: Point) -> Table {
     let mut table = Table::new(Setup { players, bots: false, ..Setup::default() });
-    let all: Vec<_> = (0..players).map(|seat| (seat, Input::NONE)).collect();
+    let all: Vec<_> = (0..players).map(|seat| (seat.into(), Input::NONE)).collect();
     table.until_state(&all, |pong| is_rally(&pong.phase));
     table.pong.ball.at = at;
     table.pong.ball.motion = motion;
@@ -217,7 +217,9 @@ fn the_ball_never_gets_stuck_whoever_plays() {
             match seed / 3 % 3 {
                 0 => {}
                 1 => crowd::fill(tick, players, &mut rng, &mut inputs),
-                _ => (0..players).map(Seat).for_each(|seat| inputs.set(seat, autopilot(&pong, seat))),
+                _ => (0..u16::from(players))
+                    .map(Seat)
+                    .for_each(|seat| inputs.set(seat, autopilot(&pong, seat))),
             }
             pong.step(&inputs);
             watch.see(&pong, &format!("seed {seed}, tick {tick}"));

@@ -30,7 +30,7 @@ fn acts() -> impl Strategy<Value = Vec<([Act; 5], u8)>> {
 fn fill(acts: &[Act; 5], first: bool, inputs: &mut Inputs<Input>) {
     inputs.clear();
     for (seat, (joins, leaves, listed, input)) in acts.iter().enumerate() {
-        let seat = Seat(seat as u8);
+        let seat = Seat(seat as u16);
         match input {
             _ if !listed => continue,
             Some(input) => inputs.set(seat, *input),

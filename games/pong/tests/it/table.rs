@@ -19,7 +19,7 @@ impl Table {
     }
 
     /// One tick in which these seats do this and nobody else is there.
-    pub fn tick(&mut self, acts: &[(u8, Input)]) {
+    pub fn tick(&mut self, acts: &[(u16, Input)]) {
         self.tick_with(|inputs| acts.iter().for_each(|(seat, input)| inputs.set(Seat(*seat), *input)));
     }
 
@@ -30,16 +30,16 @@ impl Table {
         self.pong.check().unwrap();
     }
 
-    pub fn ticks(&mut self, ticks: u32, acts: &[(u8, Input)]) {
+    pub fn ticks(&mut self, ticks: u32, acts: &[(u16, Input)]) {
         (0..ticks).for_each(|_| self.tick(acts));
     }
 
     /// Goes on until the phase is a wanted one, for at most a few minutes.
-    pub fn until(&mut self, acts: &[(u8, Input)], wanted: fn(&Phase) -> bool) -> u32 {
+    pub fn until(&mut self, acts: &[(u16, Input)], wanted: fn(&Phase) -> bool) -> u32 {
         self.until_state(acts, |pong| wanted(&pong.phase))
     }
 
-    pub fn until_state(&mut self, acts: &[(u8, Input)], wanted: impl Fn(&Pong) -> bool) -> u32 {
+    pub fn until_state(&mut self, acts: &[(u16, Input)], wanted: impl Fn(&Pong) -> bool) -> u32 {
         for ticks in 0..20_000 {
             if wanted(&self.pong) {
                 return ticks;
@@ -61,7 +61,7 @@ impl Table {
 }
 
 /// These seats sit there and do nothing.
-pub fn idle<const N: usize>(seats: [u8; N]) -> [(u8, Input); N] {
+pub fn idle<const N: usize>(seats: [u16; N]) -> [(u16, Input); N] {
     seats.map(|seat| (seat, Input::NONE))
 }
 
