@@ -137,6 +137,7 @@ fn hellos() -> Vec<Seed> {
     let ping = Hello { identity, intent: Intent::Ping, name: "ada".into(), ticket: None };
     let join =
         Hello { intent: Intent::Join { session: "den".into() }, ticket: Some(ticket()), ..ping.clone() };
+    let enter = Hello { intent: Intent::Enter { room: "den".into() }, ..ping.clone() };
     let bytes =
         |hello: &Hello| hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW_S, nonce: [7; 16] }).unwrap();
     let body = |mode: u8, hello: &Hello| [&[mode], &bytes(hello)[HELLO_HEAD..]].concat();
@@ -145,6 +146,7 @@ fn hellos() -> Vec<Seed> {
         ("hello", "ping", body(1, &ping)),
         ("hello", "join", body(1, &join)),
         ("hello", "join-with-ticket", body(2, &join)),
+        ("hello", "enter", body(1, &enter)),
         ("hello", "version-7", body(7, &ping)),
     ]
 }

@@ -26,7 +26,7 @@ pub const VERSION: u16 = 1;
 /// The longest name of a player, in bytes.
 pub const MAX_NAME: usize = 48;
 
-/// The longest name of a session, in bytes.
+/// The longest name of a session or a room, in bytes.
 pub const MAX_SESSION: usize = 64;
 
 /// The longest first message: with the Noise handshake around it, it fits one datagram.
@@ -57,6 +57,21 @@ pub enum Intent {
         /// Its name.
         session: String,
     },
+    /// Take part in an authoritative room.
+    Enter {
+        /// Which one, by name.
+        room: String,
+    },
+}
+
+impl Intent {
+    /// The name of the session or room.
+    fn place(&self) -> Option<&str> {
+        match self {
+            Intent::Ping => None,
+            Intent::Join { session: place } | Intent::Enter { room: place } => Some(place),
+        }
+    }
 }
 
 /// The first message of a link.
@@ -95,6 +110,7 @@ struct Body<'a> {
 enum BodyIntent<'a> {
     Ping,
     Join { session: &'a str },
+    Enter { room: &'a str },
 }
 
 /// Why a first message cannot be made.
@@ -102,7 +118,7 @@ enum BodyIntent<'a> {
 pub enum HelloError {
     /// The player's name is longer than [`MAX_NAME`] bytes.
     NameTooLong,
-    /// The session's name is longer than [`MAX_SESSION`] bytes.
+    /// The name of the session or room is longer than [`MAX_SESSION`] bytes.
     SessionTooLong,
     /// The ticket is longer than [`MAX_TICKET`] bytes.
     TicketTooLong,
@@ -112,7 +128,9 @@ impl core::fmt::Display for HelloError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             HelloError::NameTooLong => write!(f, "a player's name has at most {MAX_NAME} bytes"),
-            HelloError::SessionTooLong => write!(f, "a session's name has at most {MAX_SESSION} bytes"),
+            HelloError::SessionTooLong => {
+                write!(f, "the name of a session or room has at most {MAX_SESSION} bytes")
+            }
             HelloError::TicketTooLong => write!(f, "a ticket has at most {MAX_TICKET} bytes"),
         }
     }
@@ -129,6 +147,7 @@ impl Hello {
             intent: match &self.intent {
                 Intent::Ping => BodyIntent::Ping,
                 Intent::Join { session } => BodyIntent::Join { session },
+                Intent::Enter { room } => BodyIntent::Enter { room },
             },
             name: &self.name,
             ticket: self.ticket.as_deref(),
@@ -149,7 +168,7 @@ impl Hello {
         if self.name.len() > MAX_NAME {
             return Err(HelloError::NameTooLong);
         }
-        if matches!(&self.intent, Intent::Join { session } if session.len() > MAX_SESSION) {
+        if self.intent.place().is_some_and(|place| place.len() > MAX_SESSION) {
             return Err(HelloError::SessionTooLong);
         }
         if self.ticket.as_ref().is_some_and(|ticket| ticket.len() > MAX_TICKET) {
@@ -165,6 +184,7 @@ impl Hello {
             intent: match body.intent {
                 BodyIntent::Ping => Intent::Ping,
                 BodyIntent::Join { session } => Intent::Join { session: session.into() },
+                BodyIntent::Enter { room } => Intent::Enter { room: room.into() },
             },
             name: body.name.into(),
             ticket: body.ticket.map(Into::into),
@@ -435,6 +455,10 @@ mod tests {
         let mut golden = alloc::vec![2; 16 + 32];
         golden.extend(b"\x01\x03den\x03ada\x00");
         assert_eq!(rest[MAC_LEN..], golden);
+        let enter = Hello { intent: Intent::Enter { room: "den".into() }, ..hello() };
+        let bytes = enter.to_bytes(&AccessKey::open(), stamp(9)).unwrap();
+        golden[16 + 32] = 2;
+        assert_eq!(bytes[STAMP_LEN + MAC_LEN..], golden);
     }
 
     #[test]
@@ -511,6 +535,11 @@ mod tests {
     fn texts_that_are_too_long_are_refused_here_and_there() {
         let long = Hello { name: "x".repeat(MAX_NAME + 1), ..hello() };
         assert_eq!(long.to_bytes(&AccessKey::open(), stamp(1)), Err(HelloError::NameTooLong));
+        let long = "r".repeat(MAX_SESSION + 1);
+        for intent in [Intent::Join { session: long.clone() }, Intent::Enter { room: long }] {
+            let long = Hello { intent, ..hello() };
+            assert_eq!(long.to_bytes(&AccessKey::open(), stamp(1)), Err(HelloError::SessionTooLong));
+        }
         let longest = Hello {
             intent: Intent::Join { session: "s".repeat(MAX_SESSION) },
             name: "n".repeat(MAX_NAME),
@@ -531,8 +560,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hellos_round_trip(name in ".{0,12}", session: Option<String>, ticket: Option<Vec<u8>>, nonce: [u8; 16]) {
-            let intent = session.map_or(Intent::Ping, |session| Intent::Join { session });
+        fn hellos_round_trip(
+            name in ".{0,12}", place: Option<(bool, String)>, ticket: Option<Vec<u8>>, nonce: [u8; 16],
+        ) {
+            let intent = match place {
+                None => Intent::Ping,
+                Some((false, session)) => Intent::Join { session },
+                Some((true, room)) => Intent::Enter { room },
+            };
             let hello = Hello { identity: identity(3), intent, name, ticket };
             let mut door = Door::new(AccessKey::open(), None);
             match hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW, nonce }) {
