@@ -1,1 +1,384 @@
-//! From one snapshot to the next.
+//! From one snapshot to the next: what a view holds, by how it differs from what it is known to hold.
+//!
+//! A delta is one frame of the [range coder](sametick_wire::range), with [`Models`] that both ends had after the packet
+//! that made the base; so any packet between may be lost. What did not change costs next to nothing: entities that
+//! changed lately have a bit each, which is rarely a surprise, and runs of quiet ones are skipped.
+//!
+//! ```
+//! use sametick_room::{delta, models::Models, snapshot::{Layout, Mark, Snapshot}};
+//! use sametick_sim::{Tick, replica::Entity};
+//!
+//! #[derive(Clone, Debug, PartialEq, Entity)]
+//! struct Lamp { lit: bool }
+//!
+//! let layout = Layout::new(&[Lamp::KIND]);
+//! let (base, mut target) = (Snapshot::new(&layout), Snapshot::new(&layout));
+//! target.tick = Tick(9);
+//! target.tables[0].push(Mark { id: 4, zone: 0, at: Tick(9) }).copy_from_slice(&[1]);
+//!
+//! let mut bytes = Vec::new();
+//! delta::encode(&mut Models::new(&layout), &base, &target, &mut bytes);
+//! let mut read = Snapshot::new(&layout);
+//! delta::decode(&mut Models::new(&layout), &base, Tick(9), &bytes, &mut read)?;
+//! assert_eq!(read, target);
+//! # Ok::<(), sametick_wire::Malformed>(())
+//! ```
+
+use alloc::vec::Vec;
+
+use sametick_sim::Tick;
+use sametick_sim::replica::MAX_WIDTH;
+use sametick_wire::Malformed;
+use sametick_wire::range::{Coder, RangeDecoder, RangeEncoder};
+
+use crate::models::{Models, Part, REST_AGES, Tracks};
+use crate::row::{self, RowModels, Since};
+use crate::snapshot::{Known, Mark, Snapshot};
+use crate::track::{Head, Lane};
+
+/// The most entities of a kind that a view knows of: decoders refuse more.
+pub const MAX_ENTITIES: usize = 16_384;
+
+/// Entities that changed within so many ticks before the base are active.
+const ACTIVE_TICKS: u32 = 64;
+
+/// What becomes of an entity of the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Same,
+    Changed,
+    Gone,
+}
+
+/// Appends what makes `target` of `base`. The models are those after the base's packet, and become those after this one.
+///
+/// No table of `target` may hold more than [`MAX_ENTITIES`].
+pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut Vec<u8>) {
+    let mut encoder = RangeEncoder::default();
+    encoder.begin_in(core::mem::take(out));
+    let ticks = Ticks { base: base.tick, target: target.tick };
+    let coded = models.for_each_part(|at, part| {
+        let (Some(base), Some(target)) = (base.tables.get(at), target.tables.get(at)) else { return Ok(()) };
+        Walk { coder: &mut encoder, part, base, ticks }.table(Side::Write(target))
+    });
+    debug_assert_eq!(coded, Ok(()), "what is written is not malformed");
+    *out = encoder.take();
+}
+
+/// Makes a snapshot of a tick from its base and a delta, in the memory it has. The models are those after the base's
+/// packet, and become those after this one.
+///
+/// # Errors
+/// If the bytes are no delta; then snapshot and models are good for nothing but being overwritten.
+pub fn decode(
+    models: &mut Models,
+    base: &Snapshot,
+    tick: Tick,
+    bytes: &[u8],
+    target: &mut Snapshot,
+) -> Result<(), Malformed> {
+    target.clear();
+    target.tick = tick;
+    let ticks = Ticks { base: base.tick, target: tick };
+    let mut decoder = RangeDecoder::default();
+    decoder.begin(bytes);
+    let mut reading = decoder.over(bytes);
+    models.for_each_part(|at, part| {
+        let Some(base) = base.tables.get(at) else { return Err(Malformed::Forbidden) };
+        let Some(target) = target.tables.get_mut(at) else { return Err(Malformed::Forbidden) };
+        Walk { coder: &mut reading, part, base, ticks }.table(Side::Read(target))
+    })?;
+    match (decoder.is_overrun(bytes), decoder.has_rest(bytes)) {
+        (true, _) => Err(Malformed::Truncated),
+        (_, true) => Err(Malformed::TooLong),
+        _ => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ticks {
+    base: Tick,
+    target: Tick,
+}
+
+/// What is written, or what is read into.
+enum Side<'a> {
+    Write(&'a Known),
+    Read(&'a mut Known),
+}
+
+/// A way through the entities of one kind, those of the base and those of the target, in the order of their numbers.
+struct Walk<'a, 'b, C> {
+    coder: &'a mut C,
+    part: Part<'b>,
+    base: &'a Known,
+    ticks: Ticks,
+}
+
+impl<C: Coder> Walk<'_, '_, C> {
+    fn table(mut self, mut side: Side<'_>) -> Result<(), Malformed> {
+        self.begin();
+        if let Side::Write(target) = &side {
+            self.compare(target);
+        }
+        self.fresh_ids(&side)?;
+        self.rows(&mut side)?;
+        core::mem::swap(&mut self.part.tracks.heads, &mut self.part.scratch.tracks.heads);
+        core::mem::swap(&mut self.part.tracks.lanes, &mut self.part.scratch.tracks.lanes);
+        Ok(())
+    }
+
+    /// Empties the scratch memory. Tracks that are not those of the base are replaced by new ones: then somebody brought
+    /// models that do not belong to it.
+    fn begin(&mut self) {
+        let Part { plan, tracks, scratch, .. } = &mut self.part;
+        let rows = self.base.marks().len();
+        let (heads, lanes) = (rows * plan.fields.len(), rows * plan.lanes);
+        if tracks.heads.len() != heads || tracks.lanes.len() != lanes {
+            tracks.heads.clear();
+            tracks.heads.resize(heads, Head::default());
+            tracks.lanes.clear();
+            tracks.lanes.resize(lanes, Lane::default());
+        }
+        scratch.tracks.heads.clear();
+        scratch.tracks.lanes.clear();
+        scratch.fates.clear();
+        scratch.fresh.clear();
+    }
+
+    /// Finds out what became of each entity, and which are new.
+    fn compare(&mut self, target: &Known) {
+        let (fates, fresh) = (&mut self.part.scratch.fates, &mut self.part.scratch.fresh);
+        let mut at = 0;
+        let marks = target.marks();
+        for (index, mark) in self.base.marks().iter().enumerate() {
+            while let Some(other) = marks.get(at).filter(|other| other.id < mark.id) {
+                fresh.push(other.id);
+                at += 1;
+            }
+            let Some(other) = marks.get(at).filter(|other| other.id == mark.id) else {
+                fates.push(Fate::Gone);
+                continue;
+            };
+            let same = other == mark && target.slots(at) == self.base.slots(index);
+            fates.push(if same { Fate::Same } else { Fate::Changed });
+            at += 1;
+        }
+        fresh.extend(marks[at..].iter().map(|mark| mark.id));
+    }
+
+    /// The numbers of new entities.
+    fn fresh_ids(&mut self, side: &Side<'_>) -> Result<(), Malformed> {
+        let Part { table, scratch: crate::models::Scratch { fresh, .. }, .. } = &mut self.part;
+        let reads = matches!(side, Side::Read(_));
+        let count = table.fresh.code(self.coder, fresh.len() as u32) as usize;
+        if reads && count > MAX_ENTITIES.saturating_sub(self.base.marks().len()) {
+            return Err(Malformed::TooLong);
+        }
+        let past = self.base.marks().last().map_or(0, |last| u64::from(last.id) + 1);
+        let mut lowest = 0u64;
+        for at in 0..count {
+            let id = fresh.get(at).map_or(0, |id| u64::from(*id));
+            let from = if lowest < past && table.beyond.code(self.coder, id >= past) { past } else { lowest };
+            let id = from + u64::from(table.apart.code(self.coder, id.saturating_sub(from) as u32));
+            if reads {
+                fresh.push(u32::try_from(id).map_err(|_| Malformed::Forbidden)?);
+                if self.coder.is_overrun() {
+                    return Err(Malformed::Truncated);
+                }
+            }
+            lowest = id + 1;
+        }
+        Ok(())
+    }
+
+    /// Every entity, in the order of numbers. `out` counts those that the target has.
+    fn rows(&mut self, side: &mut Side<'_>) -> Result<(), Malformed> {
+        let mut like = [0; MAX_WIDTH];
+        let (mut at, mut fresh, mut out) = (0, 0, 0);
+        let mut quiet = self.quiet_rows(0);
+        let mut lately = 0;
+        loop {
+            let next = self.part.scratch.fresh.get(fresh).copied();
+            let mark = self.base.marks().get(at).copied();
+            if let Some(id) = next.filter(|id| mark.is_none_or(|mark| *id < mark.id)) {
+                self.fresh_row(side, out, id, &mut like)?;
+                (fresh, out) = (fresh + 1, out + 1);
+                continue;
+            }
+            let Some(mark) = mark else { return Ok(()) };
+            if next == Some(mark.id) {
+                return Err(Malformed::Forbidden);
+            }
+            let is_active = self.is_active(&mark);
+            if !is_active && quiet > 0 {
+                let run = self.run(at, quiet, next);
+                self.keep(side, at, at + run);
+                (at, out, quiet) = (at + run, out + run, quiet - run);
+                continue;
+            }
+            let fate = if is_active { self.active_fate(at, &mark, lately) } else { self.gone(at, 1) };
+            match fate {
+                Fate::Same => self.keep(side, at, at + 1),
+                Fate::Changed => self.changed_row(side, at, out, &mark)?,
+                Fate::Gone => {}
+            }
+            out += usize::from(fate != Fate::Gone);
+            at += 1;
+            if is_active {
+                lately = lately << 1 & 2 | usize::from(fate != Fate::Same);
+            } else {
+                quiet = self.quiet_rows(at);
+            }
+        }
+    }
+
+    fn is_active(&self, mark: &Mark) -> bool {
+        self.ticks.base.ticks_since(mark.at) <= ACTIVE_TICKS
+    }
+
+    /// What became of an entity; nobody knows while reading.
+    fn fate(&self, at: usize) -> Fate {
+        self.part.scratch.fates.get(at).copied().unwrap_or(Fate::Same)
+    }
+
+    /// How many quiet entities follow that are as they were, before one that is not; more than there are if none is.
+    fn quiet_rows(&mut self, from: usize) -> usize {
+        let (mut count, mut stirs) = (0, false);
+        if !self.part.scratch.fates.is_empty() {
+            for (mark, at) in self.base.marks()[from..].iter().zip(from..) {
+                if !self.is_active(mark) {
+                    stirs = self.fate(at) != Fate::Same;
+                    if stirs {
+                        break;
+                    }
+                    count += 1;
+                }
+            }
+        }
+        let table = &mut self.part.table;
+        if from < self.base.marks().len() && table.stirred.code(self.coder, stirs) {
+            table.quiet.code(self.coder, count) as usize
+        } else {
+            usize::MAX
+        }
+    }
+
+    /// How many quiet entities come next, at most so many, before an active or a new one.
+    fn run(&self, at: usize, most: usize, next: Option<u32>) -> usize {
+        let quiet = |mark: &&Mark| !self.is_active(mark) && next.is_none_or(|next| mark.id < next);
+        self.base.marks()[at..].iter().take(most).take_while(quiet).count()
+    }
+
+    fn active_fate(&mut self, at: usize, mark: &Mark, lately: usize) -> Fate {
+        let rested = self.ticks.base.ticks_since(mark.at);
+        let age = (u32::BITS - rested.leading_zeros()) as usize;
+        let same = self.fate(at) == Fate::Same;
+        let odds = &mut self.part.table.same[age.min(REST_AGES - 1)][lately & 3];
+        if odds.code(self.coder, same) { Fate::Same } else { self.gone(at, 0) }
+    }
+
+    /// An entity that is not as it was has changed or is gone.
+    fn gone(&mut self, at: usize, context: usize) -> Fate {
+        let gone = self.fate(at) == Fate::Gone;
+        if self.part.table.gone[context].code(self.coder, gone) { Fate::Gone } else { Fate::Changed }
+    }
+
+    /// Entities that are as they were.
+    fn keep(&mut self, side: &mut Side<'_>, from: usize, to: usize) {
+        let Part { plan, tracks, scratch, .. } = &mut self.part;
+        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        let fields = plan.fields.len();
+        heads.extend_from_slice(&tracks.heads[from * fields..to * fields]);
+        lanes.extend_from_slice(&tracks.lanes[from * plan.lanes..to * plan.lanes]);
+        if let Side::Read(target) = side {
+            target.push_like(self.base, from..to);
+        }
+    }
+
+    /// The tick that an entity's codes are of, mostly that of the target, and the zone it is in.
+    fn mark(&mut self, side: &Side<'_>, out: usize, id: u32, zone: u8) -> Result<Mark, Malformed> {
+        let known = match side {
+            Side::Write(target) => target.marks()[out],
+            Side::Read(_) if self.coder.is_overrun() => return Err(Malformed::Truncated),
+            Side::Read(_) => Mark { id, zone, at: Tick::ZERO },
+        };
+        let (table, now) = (&mut self.part.table, self.ticks.target.0);
+        let mut age = now.wrapping_sub(known.at.0);
+        if table.aged.code(self.coder, age != 0) {
+            age = table.age.code(self.coder, age);
+        } else {
+            age = 0;
+        }
+        let mut zone = zone;
+        if table.rezoned.code(self.coder, known.zone != zone) {
+            zone = table.zone.code(self.coder, known.zone.into()) as u8;
+        }
+        Ok(Mark { id, zone, at: Tick(now.wrapping_sub(age)) })
+    }
+
+    fn changed_row(
+        &mut self,
+        side: &mut Side<'_>,
+        at: usize,
+        out: usize,
+        was: &Mark,
+    ) -> Result<(), Malformed> {
+        let mark = self.mark(side, out, was.id, was.zone)?;
+        self.keep(&mut Side::Write(self.base), at, at + 1);
+        let since =
+            Since { rested: self.ticks.base.ticks_since(was.at), elapsed: mark.at.ticks_since(was.at) };
+        let mut values = self.values(side, out);
+        let base = self.base.slots(at);
+        let (coder, models) = self.row_models();
+        let values = &mut values[..base.len()];
+        row::known(coder, models, since, base, values);
+        if let Side::Read(target) = side {
+            target.push(mark).copy_from_slice(values);
+        }
+        Ok(())
+    }
+
+    fn fresh_row(
+        &mut self,
+        side: &mut Side<'_>,
+        out: usize,
+        id: u32,
+        like: &mut [i32; MAX_WIDTH],
+    ) -> Result<(), Malformed> {
+        let mark = self.mark(side, out, id, 0)?;
+        let Part { plan, scratch, .. } = &mut self.part;
+        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        heads.resize(heads.len() + plan.fields.len(), Head::default());
+        lanes.resize(lanes.len() + plan.lanes, Lane::NEW);
+        let width = plan.width;
+        let mut values = self.values(side, out);
+        let (coder, models) = self.row_models();
+        row::fresh(coder, models, &like[..width], &mut values[..width]);
+        *like = values;
+        if let Side::Read(target) = side {
+            target.push(mark).copy_from_slice(&like[..width]);
+        }
+        Ok(())
+    }
+
+    /// What is to be written, or room for what is read.
+    fn values(&self, side: &Side<'_>, out: usize) -> [i32; MAX_WIDTH] {
+        let mut values = [0; MAX_WIDTH];
+        if let Side::Write(target) = side {
+            let slots = target.slots(out);
+            values[..slots.len()].copy_from_slice(slots);
+        }
+        values
+    }
+
+    /// What is expected of the entity whose track was added last.
+    fn row_models(&mut self) -> (&mut C, RowModels<'_>) {
+        let Part { plan, fields, classes, tracks, scratch, .. } = &mut self.part;
+        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        let (head, lane) = (heads.len() - plan.fields.len(), lanes.len() - plan.lanes);
+        let (heads, lanes) = (&mut heads[head..], &mut lanes[lane..]);
+        let models = RowModels { plan, fields, classes, pulls: &mut tracks.pulls, heads, lanes };
+        (&mut *self.coder, models)
+    }
+}

@@ -5,4 +5,8 @@ extern crate alloc;
 
 pub mod delta;
 pub mod models;
+mod odds;
+mod row;
 pub mod snapshot;
+mod spin;
+mod track;

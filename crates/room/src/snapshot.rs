@@ -1,6 +1,7 @@
 //! What a view holds at an update: all entities it knows of, as codes.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use sametick_sim::Tick;
 use sametick_sim::replica::{Entity, Hosted, Kind};
@@ -140,6 +141,12 @@ impl Known {
         let at = self.slots.len();
         self.slots.resize(at + self.width, 0);
         &mut self.slots[at..]
+    }
+
+    /// Adds entities as another table has them. Their numbers are higher than those before.
+    pub(crate) fn push_like(&mut self, other: &Known, rows: Range<usize>) {
+        self.marks.extend_from_slice(&other.marks[rows.clone()]);
+        self.slots.extend_from_slice(&other.slots[rows.start * self.width..rows.end * self.width]);
     }
 
     /// The index of an entity, or where it would be.

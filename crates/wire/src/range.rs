@@ -48,11 +48,23 @@ impl Bit {
 
 /// Writes the bits it is given, or ignores them and returns those it reads.
 pub trait Coder {
+    /// One bit that is a one with a chance of so many 65,536ths, neither none nor all of them.
+    fn toss(&mut self, ones: u64, bit: bool) -> bool;
+
     /// One bit, as likely as the model says.
-    fn bit(&mut self, model: &mut Bit, bit: bool) -> bool;
+    fn bit(&mut self, model: &mut Bit, bit: bool) -> bool {
+        let bit = self.toss(model.chance(), bit);
+        model.learn(bit);
+        bit
+    }
 
     /// The lowest `count` bits of a number of which nothing is known.
     fn even(&mut self, value: u64, count: u32) -> u64;
+
+    /// Whether more was read than any encoder would have left out. What is written is never overrun.
+    fn is_overrun(&self) -> bool {
+        false
+    }
 
     /// A number below `models.len()`, a power of two, bit by bit from the top.
     fn tree(&mut self, models: &mut [Bit], value: usize) -> usize {
@@ -150,15 +162,14 @@ impl RangeEncoder {
 }
 
 impl Coder for RangeEncoder {
-    fn bit(&mut self, model: &mut Bit, bit: bool) -> bool {
-        let bound = (self.range >> 16) * model.chance();
+    fn toss(&mut self, ones: u64, bit: bool) -> bool {
+        let bound = (self.range >> 16) * ones;
         if bit {
             self.range = bound;
         } else {
             self.low += bound;
             self.range -= bound;
         }
-        model.learn(bit);
         self.settle();
         bit
     }
@@ -229,8 +240,8 @@ impl Reading<'_> {
 }
 
 impl Coder for Reading<'_> {
-    fn bit(&mut self, model: &mut Bit, _: bool) -> bool {
-        let bound = (self.state.range >> 16) * model.chance();
+    fn toss(&mut self, ones: u64, _: bool) -> bool {
+        let bound = (self.state.range >> 16) * ones;
         let bit = self.state.code < bound;
         if bit {
             self.state.range = bound;
@@ -238,7 +249,6 @@ impl Coder for Reading<'_> {
             self.state.code -= bound;
             self.state.range -= bound;
         }
-        model.learn(bit);
         self.settle();
         bit
     }
@@ -255,6 +265,10 @@ impl Coder for Reading<'_> {
             self.settle();
         }
         value
+    }
+
+    fn is_overrun(&self) -> bool {
+        self.state.is_overrun(self.bytes)
     }
 }
 

@@ -1,0 +1,99 @@
+//! How likely a bit is, learnt from those before it, and numbers made of such bits.
+
+use sametick_wire::range::Coder;
+
+/// The chance of one kind of bit. It moves as the mean of all bits so far would, and slower than that never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Odds {
+    /// The chance of a one in 65,536ths; never 0 and never 65,536.
+    ones: u16,
+    seen: u16,
+}
+
+/// After so many bits older ones are forgotten.
+const MEMORY: usize = 160;
+
+/// What share of the way to a bit the chance moves, in 65,536ths, by how many bits came before.
+const SHARES: [u32; MEMORY] = {
+    let mut shares = [0; MEMORY];
+    let mut seen = 0;
+    while seen < MEMORY {
+        shares[seen] = (2 << 16) / (2 * seen as u32 + 3);
+        seen += 1;
+    }
+    shares
+};
+
+impl Odds {
+    /// Nothing is known.
+    pub(crate) const NEW: Odds = Odds { ones: 1 << 15, seen: 0 };
+
+    /// One bit.
+    #[inline]
+    pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, bit: bool) -> bool {
+        let bit = coder.toss(self.ones.into(), bit);
+        let share = SHARES[usize::from(self.seen).min(MEMORY - 1)];
+        if usize::from(self.seen) < MEMORY - 1 {
+            self.seen += 1;
+        }
+        // A share is below one, so that neither end is ever reached.
+        if bit {
+            self.ones += ((u32::from(u16::MAX - self.ones) * share) >> 16) as u16;
+        } else {
+            self.ones -= ((u32::from(self.ones) * share) >> 16) as u16;
+        }
+        bit
+    }
+}
+
+/// Lengths of numbers that are told apart; the last one stands for all above.
+pub(crate) const LENGTHS: usize = 20;
+
+/// The bits below the leading one that have odds of their own: the first by itself, the second by the first.
+pub(crate) const TOPS: usize = 3;
+
+/// A number: how many bits it has, one by one, then the highest of them by their odds and the rest as they are.
+pub(crate) fn number<C: Coder>(
+    coder: &mut C,
+    lengths: &mut [Odds; LENGTHS],
+    tops: &mut [[Odds; TOPS]; LENGTHS],
+    value: u32,
+) -> u32 {
+    let whole = u64::from(value) + 1;
+    let known = whole.ilog2();
+    let mut length = 0;
+    while length < u32::BITS && lengths[(length as usize).min(LENGTHS - 1)].code(coder, known > length) {
+        length += 1;
+    }
+    let tops = &mut tops[(length as usize).min(LENGTHS - 1)];
+    let mut read = 1u64;
+    let mut rest = length;
+    let mut top = 0;
+    while rest > 0 && top < TOPS {
+        rest -= 1;
+        let bit = tops[top].code(coder, whole >> rest & 1 == 1);
+        read = read << 1 | u64::from(bit);
+        top = 2 * top + 1 + usize::from(bit);
+    }
+    read = read << rest | coder.even(whole & ((1 << rest) - 1), rest);
+    // More than 32 bits come from strangers only.
+    u32::try_from(read - 1).unwrap_or(u32::MAX)
+}
+
+/// What [`number`] expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number {
+    lengths: [Odds; LENGTHS],
+    tops: [[Odds; TOPS]; LENGTHS],
+}
+
+impl Number {
+    /// Nothing is known.
+    pub(crate) const NEW: Number =
+        Number { lengths: [Odds::NEW; LENGTHS], tops: [[Odds::NEW; TOPS]; LENGTHS] };
+
+    /// One number.
+    pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, value: u32) -> u32 {
+        number(coder, &mut self.lengths, &mut self.tops, value)
+    }
+}

@@ -1,0 +1,261 @@
+//! The codes of one entity: which fields changed, and how far each is from what is foreseen of it.
+
+use sametick_wire::range::Coder;
+
+use crate::models::{Class, FRESH, FieldOdds, FieldPlan, RESTING, TablePlan, Way};
+use crate::odds::number;
+use crate::spin::{self, Point, Scale};
+use crate::track::{Head, Lane, class};
+
+/// The class of what is new in a field that changes at once.
+const STEP_FRESH: usize = 1;
+
+/// How an entity comes to be coded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since {
+    /// Ticks from its last change until the base.
+    pub(crate) rested: u32,
+    /// Ticks from its last change until now.
+    pub(crate) elapsed: u32,
+}
+
+/// What is expected of the entities of a table, and how this one moved.
+pub(crate) struct RowModels<'a> {
+    pub(crate) plan: &'a TablePlan,
+    pub(crate) fields: &'a mut [FieldOdds],
+    pub(crate) classes: &'a mut [Class],
+    pub(crate) pulls: &'a mut [i32],
+    pub(crate) heads: &'a mut [Head],
+    pub(crate) lanes: &'a mut [Lane],
+}
+
+/// How a residual is coded.
+#[derive(Clone, Copy)]
+struct Context {
+    class: usize,
+    surprised: bool,
+    shade: usize,
+    turned: bool,
+}
+
+impl Context {
+    fn plain(class: usize, surprised: bool) -> Context {
+        Context { class, surprised, shade: 0, turned: false }
+    }
+}
+
+/// A field and what is expected of it.
+struct Pen<'a, C> {
+    coder: &'a mut C,
+    odds: &'a mut FieldOdds,
+    classes: &'a mut [Class],
+}
+
+impl<C: Coder> Pen<'_, C> {
+    /// How far a slot is from what is foreseen.
+    fn residual(&mut self, context: Context, residual: i32) -> i32 {
+        let Context { class, surprised, shade, turned } = context;
+        let class = &mut self.classes[class];
+        let surprised = usize::from(surprised);
+        if class.zero[surprised][shade].code(self.coder, residual == 0) {
+            return 0;
+        }
+        let below = class.sign[surprised][shade].code(self.coder, (residual < 0) != turned) != turned;
+        let size = residual.unsigned_abs().wrapping_sub(1);
+        let size = number(self.coder, &mut class.lengths[surprised], &mut self.odds.tops, size);
+        let size = size.wrapping_add(1) as i32;
+        if below { size.wrapping_neg() } else { size }
+    }
+}
+
+/// The codes of an entity that was known, or that is like another: `values` is what to write, or becomes what is read.
+pub(crate) fn known<C: Coder>(
+    coder: &mut C,
+    models: RowModels<'_>,
+    since: Since,
+    base: &[i32],
+    values: &mut [i32],
+) {
+    let RowModels { plan, fields, classes, pulls, heads, lanes } = models;
+    let (mut surprised, mut changed_before) = (false, false);
+    for ((plan, odds), head) in plan.fields.iter().zip(fields).zip(heads) {
+        let (base, values) = (&base[plan.slots.clone()], &mut values[plan.slots.clone()]);
+        let rests = u32::from(head.age) + since.rested >= u32::from(head.interval);
+        let context = usize::from(head.changed) | usize::from(rests) << 1 | usize::from(changed_before) << 2;
+        head.changed = odds.changed[context].code(coder, *values != *base);
+        changed_before = head.changed;
+        let age = u32::from(head.age).saturating_add(since.elapsed);
+        head.age = u16::try_from(age).unwrap_or(u16::MAX);
+        if !head.changed {
+            values.copy_from_slice(base);
+            continue;
+        }
+        // What rested was looked at when the base was made, and had not moved.
+        let elapsed = if rests { since.elapsed.saturating_sub(since.rested) } else { age };
+        let moves = Moves { elapsed, rests, surprised };
+        let pen = Pen { coder, odds, classes: &mut classes[plan.classes.clone()] };
+        let (pulls, lanes) = (&mut pulls[plan.lanes.clone()], &mut lanes[plan.lanes.clone()]);
+        surprised |= changed(pen, plan, moves, base, values, pulls, lanes);
+        head.interval = u16::try_from(elapsed.max(1)).unwrap_or(u16::MAX);
+        head.age = 0;
+    }
+}
+
+/// How a field that changed may have moved.
+#[derive(Clone, Copy)]
+struct Moves {
+    elapsed: u32,
+    rests: bool,
+    surprised: bool,
+}
+
+/// Codes a field that changed, and says whether it was a surprise.
+fn changed<C: Coder>(
+    mut pen: Pen<'_, C>,
+    plan: &FieldPlan,
+    moves: Moves,
+    base: &[i32],
+    values: &mut [i32],
+    pulls: &mut [i32],
+    lanes: &mut [Lane],
+) -> bool {
+    match plan.way {
+        Way::Step => {
+            step(&mut pen, Context::plain(0, moves.surprised), base, values);
+            false
+        }
+        Way::Smooth(circle) => smooth(&mut pen, circle, moves, base, values, pulls, lanes),
+        Way::Rotation(scale) => match <&mut [Lane; 4]>::try_from(lanes) {
+            Ok(lanes) => rotation(&mut pen, &scale, moves, base, values, lanes),
+            Err(_) => unreachable!("a rotation has four lanes"),
+        },
+    }
+}
+
+/// Each slot as its distance from the base.
+fn step<C: Coder>(pen: &mut Pen<'_, C>, mut context: Context, base: &[i32], values: &mut [i32]) {
+    for (base, value) in base.iter().zip(values) {
+        let residual = pen.residual(context, value.wrapping_sub(*base));
+        context.surprised |= residual != 0;
+        *value = base.wrapping_add(residual);
+    }
+}
+
+/// The shorter way around a circle.
+fn around(way: i64, circle: i64) -> i64 {
+    (way + circle / 2).rem_euclid(circle) - circle / 2
+}
+
+/// Whether a residual is larger than what is usual.
+fn surprises(residual: i64, noise: u16) -> bool {
+    residual.abs() * 16 > 2 * i64::from(noise) + 32
+}
+
+fn smooth<C: Coder>(
+    pen: &mut Pen<'_, C>,
+    circle: Option<i32>,
+    moves: Moves,
+    base: &[i32],
+    values: &mut [i32],
+    pulls: &mut [i32],
+    lanes: &mut [Lane],
+) -> bool {
+    let mut surprised = moves.surprised;
+    let circle = circle.filter(|circle| {
+        let all_on = values.iter().all(|value| (0..*circle).contains(value));
+        pen.odds.regular.code(pen.coder, all_on)
+    });
+    for (((base, value), lane), pull) in base.iter().zip(values).zip(lanes).zip(pulls) {
+        let seen = lane.foresee(*base, moves.elapsed, moves.rests, *pull);
+        let class = if moves.rests { RESTING } else { class(lane.noise) };
+        let (shade, turned) = seen.shade(class);
+        let context = Context { class, surprised, shade, turned };
+        let (residual, moved);
+        if let Some(circle) = circle.map(i64::from) {
+            let way = around(i64::from(*value) - seen.code, circle);
+            residual = i64::from(pen.residual(context, way as i32));
+            *value = (seen.code + residual).rem_euclid(circle) as i32;
+            moved = around(i64::from(*value) - i64::from(*base), circle);
+        } else {
+            let code = seen.code as i32;
+            *value = code.wrapping_add(pen.residual(context, value.wrapping_sub(code)));
+            residual = i64::from(*value) - seen.code;
+            moved = i64::from(*value) - i64::from(*base);
+        }
+        surprised |= surprises(residual, lane.noise);
+        lane.learn(&seen, residual, moved, pull);
+    }
+    surprised
+}
+
+fn rotation<C: Coder>(
+    pen: &mut Pen<'_, C>,
+    scale: &Scale,
+    moves: Moves,
+    base: &[i32],
+    values: &mut [i32],
+    lanes: &mut [Lane; 4],
+) -> bool {
+    let point = scale.point(base);
+    let regular = point.is_some() && scale.is_regular(values);
+    let regular = pen.odds.regular.code(pen.coder, regular);
+    let Some(point) = point.filter(|_| regular) else {
+        step(pen, Context::plain(RESTING, moves.surprised), base, values);
+        spin::begin(lanes, scale.point(values));
+        return true;
+    };
+    let foreseen = spin::foresee(lanes, &point, moves.elapsed, moves.rests);
+    let largest = code_largest(pen, scale, &foreseen.0, values[0]);
+    values[0] = largest as i32;
+    let class = if moves.rests { RESTING } else { class(lanes[0].noise) };
+    let mut surprised = moves.surprised;
+    for (value, fine) in values[1..].iter_mut().zip(scale.codes(&foreseen.0, largest)) {
+        let code = ((fine + 2_048) >> 12) as i32;
+        let off = fine - (i64::from(code) << 12);
+        let context =
+            Context { class, surprised, shade: ((off.abs() >> 9) as usize).min(3), turned: off < 0 };
+        let residual = pen.residual(context, value.wrapping_sub(code));
+        *value = code.wrapping_add(residual);
+        surprised |= surprises(residual.into(), lanes[0].noise);
+    }
+    match scale.point(values) {
+        Some(now) => spin::learn(lanes, scale, &point, &foreseen, moves.elapsed, moves.rests, &now),
+        // Only strangers say that codes are regular which are not.
+        None => spin::begin(lanes, None),
+    }
+    surprised
+}
+
+/// Which component is the largest: mostly the foreseen one.
+fn code_largest<C: Coder>(pen: &mut Pen<'_, C>, scale: &Scale, point: &Point, value: i32) -> usize {
+    let (likely, margin) = spin::largest(point);
+    let clearness = match scale.steps(margin) {
+        ..2 => 0,
+        2..8 => 1,
+        8..32 => 2,
+        _ => 3,
+    };
+    if pen.odds.largest[clearness].code(pen.coder, value == likely as i32) {
+        return likely;
+    }
+    let high = pen.odds.other[1].code(pen.coder, value & 2 != 0);
+    let low = pen.odds.other[2 + usize::from(high)].code(pen.coder, value & 1 != 0);
+    usize::from(high) << 1 | usize::from(low)
+}
+
+/// The codes of an entity that was not known, by how they differ from another's.
+pub(crate) fn fresh<C: Coder>(coder: &mut C, models: RowModels<'_>, like: &[i32], values: &mut [i32]) {
+    let RowModels { plan, fields, classes, pulls: _, heads, lanes } = models;
+    for ((plan, odds), head) in plan.fields.iter().zip(fields).zip(heads) {
+        *head = Head::default();
+        let (like, values) = (&like[plan.slots.clone()], &mut values[plan.slots.clone()]);
+        let class = if plan.way == Way::Step { STEP_FRESH } else { FRESH };
+        let mut pen = Pen { coder, odds, classes: &mut classes[plan.classes.clone()] };
+        step(&mut pen, Context::plain(class, false), like, values);
+        let lanes = &mut lanes[plan.lanes.clone()];
+        lanes.fill(Lane::NEW);
+        if let (Way::Rotation(scale), Ok(lanes)) = (plan.way, <&mut [Lane; 4]>::try_from(lanes)) {
+            spin::begin(lanes, scale.point(values));
+        }
+    }
+}

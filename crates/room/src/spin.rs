@@ -1,0 +1,185 @@
+//! How rotations move: a rotation is a point on the unit sphere in four dimensions, and what turns evenly goes along a
+//! great circle. As in [`track`](crate::track) the motion is fitted to what was said since the last surprise.
+
+use crate::track::{GAINS, Lane, MAX_ELAPSED, POINTS, next_noise};
+
+/// One, as components are reckoned.
+const ONE_BITS: u32 = 30;
+const ONE: i64 = 1 << ONE_BITS;
+/// The square root of a half: no component but the largest is larger.
+const MOST: i64 = 759_250_125;
+/// Fractions of a code that are told apart.
+const FINE: i64 = 4_096;
+/// An angle that is turned in one step, as the square of half of it; beyond that nothing is foreseen.
+const MAX_TURN: i64 = ONE;
+/// An error of more codes than this, and of more than what is usual, is a surprise.
+const SURPRISE: i64 = 3;
+
+/// A rotation as a point of length [`ONE`].
+pub(crate) type Point = [i64; 4];
+
+/// What the codes of a rotation mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// The highest code of a component; the lowest is as far below zero.
+    highest: i64,
+}
+
+fn dot(a: &Point, b: &Point) -> i64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum::<i64>() >> ONE_BITS
+}
+
+fn times(factor: i64, point: &Point) -> Point {
+    point.map(|part| (part * factor) >> ONE_BITS)
+}
+
+fn plus(a: &Point, b: &Point) -> Point {
+    core::array::from_fn(|at| a[at] + b[at])
+}
+
+/// The place of the largest component, and how far it is from the next, in the same unit.
+pub(crate) fn largest(point: &Point) -> (usize, i64) {
+    let (mut first, mut second) = ((0, point[0].abs()), 0);
+    for (at, part) in point.iter().enumerate().skip(1) {
+        if part.abs() > first.1 {
+            second = first.1;
+            first = (at, part.abs());
+        } else if part.abs() > second {
+            second = part.abs();
+        }
+    }
+    (first.0, first.1 - second)
+}
+
+impl Scale {
+    /// With so many bits for a component.
+    pub(crate) fn with_bits(bits: u32) -> Scale {
+        Scale { highest: (1 << (bits.clamp(2, 20) - 1)) - 1 }
+    }
+
+    /// Whether codes are those of a rotation.
+    pub(crate) fn is_regular(&self, codes: &[i32]) -> bool {
+        let [largest, rest @ ..] = codes else { return false };
+        let highest = self.highest;
+        (0..4).contains(largest) && rest.iter().all(|code| i64::from(*code).abs() <= highest)
+    }
+
+    /// The point that codes mean, if they are codes of a rotation.
+    pub(crate) fn point(&self, codes: &[i32]) -> Option<Point> {
+        let &[largest, a, b, c] = codes else { return None };
+        let largest = usize::try_from(largest).ok().filter(|_| self.is_regular(codes))?;
+        let mut point = [0; 4];
+        let mut rest = ONE * ONE;
+        let mut place = 0;
+        for code in [a, b, c].map(i64::from) {
+            place += usize::from(place == largest);
+            point[place] = code * MOST / self.highest;
+            rest -= point[place] * point[place];
+            place += 1;
+        }
+        point[largest] = u64::try_from(rest).unwrap_or(0).isqrt() as i64;
+        Some(point)
+    }
+
+    /// What would be the codes of a point if this component is the largest, in fine codes, lowest place first.
+    pub(crate) fn codes(&self, point: &Point, largest: usize) -> [i64; 3] {
+        let sign = if point[largest & 3] < 0 { -1 } else { 1 };
+        let highest = self.highest * FINE;
+        core::array::from_fn(|at| {
+            let part = point[at + usize::from(at >= largest & 3)] * sign;
+            // A product of 31 and 31 bits.
+            part.clamp(-ONE, ONE) * highest / MOST
+        })
+    }
+
+    /// A length in codes.
+    pub(crate) fn steps(&self, length: i64) -> i64 {
+        length * self.highest / MOST
+    }
+}
+
+fn place_of(lanes: &[Lane; 4]) -> Point {
+    lanes.map(|lane| lane.off.into())
+}
+
+fn speed_of(lanes: &[Lane; 4]) -> Point {
+    lanes.map(|lane| lane.speed.into())
+}
+
+/// Where a point is after going along its great circle, and its speed there.
+fn along(place: &Point, speed: &Point, elapsed: i64) -> (Point, Point) {
+    let way = speed.map(|part| (part * elapsed).clamp(-ONE, ONE));
+    let square = dot(&way, &way);
+    if square > MAX_TURN {
+        return (*place, [0; 4]);
+    }
+    let part = |of: i64| (square * of) >> ONE_BITS;
+    // The first terms of cosine, and of sine by its angle.
+    let cosine = ONE - part(ONE / 2 - part(ONE / 24 - part(ONE / 720)));
+    let sine = ONE - part(ONE / 6 - part(ONE / 120 - part(ONE / 5_040)));
+    let there = plus(&times(cosine, place), &times(sine, &way));
+    let back = -part(sine) / elapsed;
+    (there, plus(&times(cosine, speed), &times(back, place)))
+}
+
+/// A point brought back to the sphere, for one that is nearly on it.
+fn onto(point: &Point) -> Point {
+    let square = dot(point, point).clamp(0, 2 * ONE);
+    times((3 * ONE - square) / 2, point)
+}
+
+/// A rotation begins here, at rest.
+pub(crate) fn begin(lanes: &mut [Lane; 4], place: Option<Point>) {
+    for (at, lane) in lanes.iter_mut().enumerate() {
+        *lane = Lane { off: place.map_or(0, |place| place[at] as i32), ..Lane::NEW };
+    }
+    lanes[0].points = u8::from(place.is_some());
+}
+
+/// What is foreseen, and the speed then. `base` is what the codes of the base mean.
+pub(crate) fn foresee(lanes: &[Lane; 4], base: &Point, elapsed: u32, rests: bool) -> (Point, Point) {
+    if rests || lanes[0].points == 0 {
+        return (*base, [0; 4]);
+    }
+    along(&place_of(lanes), &speed_of(lanes), elapsed.clamp(1, MAX_ELAPSED).into())
+}
+
+/// Takes in where it really is.
+pub(crate) fn learn(
+    lanes: &mut [Lane; 4],
+    scale: &Scale,
+    base: &Point,
+    foreseen: &(Point, Point),
+    elapsed: u32,
+    rests: bool,
+    now: &Point,
+) {
+    let elapsed = i64::from(elapsed.clamp(1, MAX_ELAPSED));
+    let (there, speed) = foreseen;
+    let now = if dot(there, now) < 0 { now.map(|part| -part) } else { *now };
+    let error: Point = core::array::from_fn(|at| now[at] - there[at]);
+    let size = error.iter().map(|part| part.abs()).fold(0, i64::max);
+    let size = scale.steps(size * 16);
+    let noise = lanes[0].noise;
+    let surprised = rests || size > SURPRISE * 16 + 2 * i64::from(noise);
+    let points = if surprised { 1 } else { (lanes[0].points + 1).min(POINTS as u8) };
+    let (place, speed) = if surprised {
+        let base = if dot(base, &now) < 0 { base.map(|part| -part) } else { *base };
+        let cosine = dot(&base, &now);
+        // From one end of the arc, along it: as long as the sine of its angle, or nearly the angle.
+        let arc = plus(&times(cosine, &now), &base.map(|part| -part));
+        (now, arc.map(|part| part / elapsed))
+    } else {
+        let (near, fast) = GAINS[usize::from(points)];
+        let place = onto(&core::array::from_fn(|at| there[at] + error[at] * near / 4_096));
+        let speed = core::array::from_fn(|at| speed[at] + error[at] * fast / (4_096 * elapsed));
+        let out = dot(&place, &speed);
+        (place, plus(&speed, &times(-out, &place)))
+    };
+    for (at, lane) in lanes.iter_mut().enumerate() {
+        lane.off = place[at].clamp(-2 * ONE + 1, 2 * ONE - 1) as i32;
+        lane.speed = speed[at].clamp(-ONE, ONE) as i32;
+    }
+    lanes[0].points = points;
+    lanes[0].noise = next_noise(noise, size);
+}
