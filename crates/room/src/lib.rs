@@ -4,9 +4,15 @@
 extern crate alloc;
 
 pub mod delta;
+pub mod host;
+pub mod message;
 pub mod models;
 mod odds;
 mod row;
 pub mod snapshot;
 mod spin;
 mod track;
+pub mod view;
+
+pub use host::{Host, HostConfig};
+pub use view::View;

@@ -1,0 +1,386 @@
+//! The host of a room: steps the game on its own clock, with whatever inputs are there, and tells every view what concerns it.
+//!
+//! After each [`Host::handle`], [`Host::poll_output`] is called until it says [`Output::WakeAt`].
+
+mod chair;
+mod choice;
+mod crew;
+mod grid;
+mod joining;
+mod scenery;
+mod telling;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::record::{Leaving, Record, TickInputs};
+use sametick_sim::replica::{Events, Hosted, ViewId};
+use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, canon};
+use sametick_wire::claims::Claims;
+use sametick_wire::control;
+use sametick_wire::inputs::read_inputs;
+use sametick_wire::outbox::Outbox;
+use sametick_wire::{Channel, Malformed, Member};
+
+use crate::message::{MAX_SEATS, Report, Seated, ToHost, widen_number};
+use crate::snapshot::Layout;
+pub(crate) use chair::slack_us;
+use chair::{Chair, Clock};
+use choice::Cadence;
+use crew::Crew;
+use grid::Grid;
+use scenery::Scenery;
+
+/// Ticks that are made up for at once after a delay; what is more is lost, and time goes on from there.
+pub const MAX_CATCH_UP: u32 = 5;
+
+/// The state is hashed for the log after every tick that is a multiple of this.
+pub const CHECK_EVERY: u32 = 30;
+
+/// The longest message on the control channel.
+const MAX_CONTROL: usize = 16 << 10;
+
+/// How a host behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct HostConfig {
+    /// How many seats there are.
+    pub seats: u16,
+    /// The most bytes of an update.
+    pub budget_bytes: usize,
+    /// What claims to come back are made from: 256 random bits, other ones for each room.
+    pub secret: [u8; 32],
+}
+
+impl Default for HostConfig {
+    fn default() -> HostConfig {
+        HostConfig { seats: 16, budget_bytes: DEFAULT_BUDGET, secret: [0; 32] }
+    }
+}
+
+/// What an update may have if nothing else is said: with the heads of update, link and carrier, a datagram.
+pub const DEFAULT_BUDGET: usize = 900;
+
+/// What happens to a host.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A message has arrived. The first one of a member asks to take part.
+    Message(Member, Channel, &'a [u8]),
+    /// A member's link has ended.
+    Closed(Member, Leaving),
+    /// Somebody is to be thrown out, and told why.
+    Kick(Member, &'static str),
+    /// The time of `WakeAt` has come.
+    Timeout,
+}
+
+/// What a host wants. Bytes are in the buffer that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send these bytes to a member.
+    Send(Member, Channel),
+    /// End a link, and say why.
+    Close(Member, &'static str),
+    /// Write this down.
+    Record(Record),
+    /// A tick was stepped: write its inputs down, see [`Host::inputs`].
+    Stepped(Tick),
+    /// Nothing more before this time.
+    WakeAt(Time),
+}
+
+/// Somebody who takes part.
+#[derive(Clone, Copy, Debug)]
+pub struct Participant<'a> {
+    /// By which link.
+    pub member: Member,
+    /// Where they sit; nowhere if they only look.
+    pub seat: Option<Seat>,
+    /// Who, for people.
+    pub name: &'a str,
+    /// Their inputs that did not come in time.
+    pub omissions: u32,
+}
+
+/// Somebody who takes part.
+struct Who {
+    name: String,
+    commit: String,
+    seat: Option<Seat>,
+    /// The crew they belong to.
+    crew: CrewId,
+    clock: Clock,
+    /// When they were last told how their inputs arrive.
+    paced: Tick,
+}
+
+/// A view, and the number of its crew where one is not enough.
+type CrewId = (ViewId, u8);
+
+/// What it costs to run a room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostStats {
+    /// Updates made: one for each crew.
+    pub updates: u64,
+    /// Their bytes, once for each crew.
+    pub update_bytes: u64,
+    /// Updates sent: one for each member.
+    pub sent: u64,
+    /// Time that could not be made up for.
+    pub lost_us: u64,
+}
+
+/// The host of a room.
+pub struct Host<G: Hosted> {
+    config: HostConfig,
+    now: Time,
+    /// When tick 0 was.
+    start: Time,
+    tick: Tick,
+    state: G,
+    layout: Layout,
+    claims: Claims,
+    chairs: Vec<Option<Box<Chair>>>,
+    who: BTreeMap<Member, Who>,
+    /// Who has gone lately, and where they sat.
+    gone: VecDeque<(Member, Seat)>,
+    crews: BTreeMap<CrewId, Crew>,
+    scenery: Scenery,
+    grids: Vec<Grid>,
+    cadences: Vec<Cadence>,
+    inputs: Inputs<G::Input>,
+    arrived: Vec<Arrived<G::Input>>,
+    rows: TickInputs,
+    events: Events<G::Event>,
+    outbox: Outbox<Output>,
+    stats: HostStats,
+    bytes: Vec<u8>,
+    delta: Vec<u8>,
+    own: Vec<i32>,
+    lossy: Vec<u8>,
+}
+
+/// An input of a tick, and what decides its place among the others (B10).
+struct Arrived<I> {
+    made_us: i64,
+    meant: Tick,
+    seat: Seat,
+    input: I,
+}
+
+impl<G: Hosted> Host<G> {
+    /// A room whose first tick is a tick away.
+    ///
+    /// # Panics
+    /// If the game updates more often than it steps.
+    pub fn new(now: Time, setup: &G::Setup, config: HostConfig) -> Host<G> {
+        assert!(G::UPDATES.per_second() <= G::RATE.per_second(), "updates are made of steps");
+        let layout = Layout::of::<G>();
+        let seats = usize::from(config.seats).min(MAX_SEATS);
+        Host {
+            config,
+            now,
+            start: now,
+            tick: Tick::ZERO,
+            state: G::new(setup),
+            claims: Claims::new(&config.secret, 0),
+            chairs: (0..seats).map(|_| None).collect(),
+            who: BTreeMap::new(),
+            gone: VecDeque::new(),
+            crews: BTreeMap::new(),
+            scenery: Scenery::of::<G>(),
+            grids: G::KINDS.iter().map(|_| Grid::default()).collect(),
+            cadences: G::KINDS.iter().map(|kind| Cadence::of(kind, G::RATE, G::UPDATES)).collect(),
+            own: alloc::vec![0; layout.kinds().last().map_or(0, |kind| kind.width())],
+            layout,
+            inputs: Inputs::new(),
+            arrived: Vec::new(),
+            rows: TickInputs::new(),
+            events: Events::default(),
+            outbox: Outbox::default(),
+            stats: HostStats::default(),
+            bytes: Vec::new(),
+            delta: Vec::new(),
+            lossy: Vec::new(),
+        }
+    }
+
+    /// The last tick that was stepped.
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// The state after it.
+    pub fn state(&self) -> &G {
+        &self.state
+    }
+
+    /// What happened on every seat in the last tick, as the log has it.
+    pub fn inputs(&self) -> &TickInputs {
+        &self.rows
+    }
+
+    /// How many seats there are.
+    pub fn seats(&self) -> u16 {
+        self.chairs.len() as u16
+    }
+
+    /// Everybody who takes part.
+    pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
+        self.who.iter().map(|(member, who)| {
+            let chair = who.seat.and_then(|seat| self.chairs[seat.index()].as_ref());
+            let omissions = chair.map_or(0, |chair| chair.omissions());
+            Participant { member: *member, seat: who.seat, name: &who.name, omissions }
+        })
+    }
+
+    /// Whether nobody takes part.
+    pub fn is_empty(&self) -> bool {
+        self.who.is_empty()
+    }
+
+    /// What it has cost so far.
+    pub fn stats(&self) -> HostStats {
+        self.stats
+    }
+
+    /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Message(member, channel, bytes) => {
+                if self.on_message(member, channel, bytes).is_err() {
+                    self.kick(member, "this is not the protocol of rooms");
+                }
+            }
+            Input::Closed(member, why) => self.remove(member, why),
+            Input::Kick(member, why) => self.kick(member, why),
+            Input::Timeout => self.on_time(),
+        }
+    }
+
+    /// What the host wants next.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        self.outbox.pop(buf).unwrap_or(Output::WakeAt(self.due(self.tick.next())))
+    }
+
+    fn due(&self, tick: Tick) -> Time {
+        self.start.plus_micros(G::RATE.due_micros(tick))
+    }
+
+    fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
+        if bytes.len() > MAX_CONTROL {
+            return Err(Malformed::TooLong);
+        }
+        match (channel, self.who.contains_key(&member)) {
+            (Channel::Control, false) => {
+                let ToHost::Join(join) = control::from_bytes(bytes)?;
+                self.join(member, &join)
+            }
+            (Channel::Input, true) => self.on_inputs(member, bytes),
+            (Channel::State, true) => {
+                let report = Report::read(bytes)?;
+                self.on_report(member, &report);
+                Ok(())
+            }
+            _ => Err(Malformed::Forbidden),
+        }
+    }
+
+    fn on_inputs(&mut self, member: Member, bytes: &[u8]) -> Result<(), Malformed> {
+        let (now, start, present) = (self.now, self.start, self.tick);
+        let seat = self.who.get(&member).and_then(|who| who.seat).ok_or(Malformed::Forbidden)?;
+        let chair = self.chairs[seat.index()].as_mut().ok_or(Malformed::Forbidden)?;
+        read_inputs(bytes, present, |tick, input| {
+            let due = start.plus_micros(G::RATE.due_micros(tick));
+            chair.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);
+        })
+    }
+
+    fn on_report(&mut self, member: Member, report: &Report) {
+        let Some(who) = self.who.get_mut(&member) else { return };
+        who.clock.on_report(self.now, report);
+        if let (Some(newest), Some(crew)) = (report.newest, self.crews.get_mut(&who.crew)) {
+            crew.on_report(member, widen_number(newest, crew.newest()), report.mask);
+        }
+    }
+
+    /// Steps what is due, as far as it can be made up for.
+    fn on_time(&mut self) {
+        for _ in 0..MAX_CATCH_UP {
+            if self.due(self.tick.next()) > self.now {
+                return;
+            }
+            self.step();
+        }
+        let late_us = self.now.micros_since(self.due(self.tick.next()));
+        if self.due(self.tick.next()) <= self.now {
+            self.start = self.start.plus_micros(late_us + 1);
+            self.stats.lost_us += late_us;
+        }
+    }
+
+    fn step(&mut self) {
+        let tick = self.tick.next();
+        self.record_comings_and_goings(tick);
+        self.gather(tick);
+        self.state.step(&self.inputs);
+        self.tick = tick;
+        self.write_rows(tick);
+        self.outbox.push_bare(Output::Stepped(tick));
+        if tick.0.is_multiple_of(CHECK_EVERY) {
+            let hash = StateHash::of(&self.state);
+            self.outbox.push_bare(Output::Record(Record::Check { tick, hash }));
+        }
+        self.clear_chairs();
+        self.follow_views();
+        self.tell_events();
+        self.tell_views();
+    }
+
+    /// Finds out what everybody does in a tick, and in which order it was done.
+    fn gather(&mut self, tick: Tick) {
+        self.inputs.clear();
+        self.arrived.clear();
+        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
+            let Some(chair) = chair else { continue };
+            self.inputs.omit(seat);
+            if chair.joined {
+                self.inputs.join(seat);
+            }
+            if chair.leaving.is_some() {
+                self.inputs.leave(seat);
+            }
+            if let Some((meant, input)) = chair.take::<G>(tick) {
+                let clock = self.who.get(&chair.member).map(|who| who.clock).unwrap_or_default();
+                let made_us = clock.made_us(self.now, G::RATE, meant);
+                self.arrived.push(Arrived { made_us, meant, seat, input });
+            }
+        }
+        self.arrived.sort_unstable_by_key(|arrived| (arrived.made_us, arrived.meant, arrived.seat));
+        for (place, mut arrived) in (0..).zip(self.arrived.drain(..)) {
+            G::order(&mut arrived.input, place);
+            self.inputs.set(arrived.seat, arrived.input);
+        }
+    }
+
+    fn write_rows(&mut self, tick: Tick) {
+        self.rows.clear(tick);
+        for row in &self.inputs {
+            self.bytes.clear();
+            let input = row.input.as_ref().map(|input| {
+                canon::encode(input, &mut self.bytes).expect("an input that was read can be written");
+                &self.bytes[..]
+            });
+            self.rows.push(Row { seat: row.seat, joined: row.joined, left: row.left, input });
+        }
+    }
+
+    /// The name of whoever sits somewhere.
+    fn seated(&self) -> Vec<Seated> {
+        let seated =
+            self.who.values().filter_map(|who| Some(Seated { seat: who.seat?, name: who.name.clone() }));
+        seated.collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! Everyone who shares a view: what they have been sent, what they have, and what they are sent next.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sametick_sim::Tick;
+use sametick_sim::replica::ViewId;
+use sametick_wire::Member;
+
+use super::choice::{Choice, Surroundings};
+use crate::delta;
+use crate::message::{Head, MASK_BITS, MAX_BACK};
+use crate::models::Models;
+use crate::snapshot::{Layout, Snapshot};
+
+/// Members of a crew: a bit for each.
+pub(crate) const MAX_CREW: usize = 32;
+
+/// Updates that are kept for those who may have them: whoever has not said so for longer is left behind.
+const MAX_SENT: usize = 24;
+const _: () = assert!((MAX_SENT as u32) < MAX_BACK && MAX_SENT < MASK_BITS as usize);
+
+/// How often an update that came out too long is made again with less in it.
+const TRIES: u32 = 4;
+
+/// An update that was sent.
+struct Sent {
+    number: u32,
+    /// What it was coded against.
+    base: Option<u32>,
+    snapshot: Snapshot,
+    models: Models,
+    /// Members that have not said that they have it.
+    missing: u32,
+}
+
+/// The updates that something can still be coded against.
+struct Shelf {
+    /// The oldest first: what the base was coded against, the base, and all since.
+    sent: VecDeque<Box<Sent>>,
+    /// How many of the first are known to everybody.
+    known: usize,
+    spare: Vec<Box<Sent>>,
+    nothing: Snapshot,
+}
+
+impl Shelf {
+    /// What was sent last.
+    fn latest(&self) -> &Snapshot {
+        self.sent.back().map_or(&self.nothing, |sent| &sent.snapshot)
+    }
+
+    /// The newest update that everybody has.
+    fn base(&self) -> Option<&Sent> {
+        self.known.checked_sub(1).and_then(|at| self.sent.get(at)).map(|sent| &**sent)
+    }
+
+    /// What the base was coded against, if it is kept.
+    fn before(&self) -> Option<&Sent> {
+        let before = self.base()?.base?;
+        self.sent.iter().find(|sent| sent.number == before).map(|sent| &**sent)
+    }
+
+    /// Nothing is known to everybody any more.
+    fn forget(&mut self) {
+        self.spare.extend(self.sent.drain(..));
+        self.known = 0;
+    }
+
+    /// Finds the newest update that everybody has, and gives up what nothing can be coded against any more.
+    fn settle(&mut self, needed: u32) {
+        let Some(base) = self.sent.iter().rposition(|sent| sent.missing & needed == 0) else { return };
+        self.known = base + 1;
+        let before = self.sent[base].base;
+        let keep = self.sent.iter().position(|sent| Some(sent.number) == before).unwrap_or(base);
+        self.spare.extend(self.sent.drain(..keep));
+        self.known -= keep;
+    }
+
+    /// A place for the next one.
+    fn fresh(&mut self, layout: &Layout) -> Box<Sent> {
+        self.spare.pop().unwrap_or_else(|| {
+            let (snapshot, models) = (self.nothing.clone(), Models::new(layout));
+            Box::new(Sent { number: 0, base: None, snapshot, models, missing: 0 })
+        })
+    }
+
+    /// Codes an update against what everybody has.
+    fn encode(&self, layout: &Layout, fresh: &mut Sent, out: &mut Vec<u8>) {
+        let base = self.base();
+        match base {
+            Some(base) => fresh.models.copy_from(&base.models),
+            None => fresh.models.reset(),
+        }
+        let known = base.map_or(&self.nothing, |base| &base.snapshot);
+        let before = self.before().map(|before| &before.snapshot);
+        out.clear();
+        delta::encode(&mut fresh.models, layout, known, before, &fresh.snapshot, out);
+    }
+}
+
+/// Everyone who shares a view.
+pub(crate) struct Crew {
+    pub view: ViewId,
+    members: [Option<Member>; MAX_CREW],
+    /// Members without whose word nothing is taken for known.
+    needed: u32,
+    shelf: Shelf,
+    next: u32,
+    choice: Choice,
+    /// Lossy events since the last update, coded; each ends where the list says, with its tick.
+    events: Vec<u8>,
+    event_ends: Vec<(Tick, usize)>,
+}
+
+impl Crew {
+    pub fn new(view: ViewId, layout: &Layout) -> Crew {
+        Crew {
+            view,
+            members: [None; MAX_CREW],
+            needed: 0,
+            shelf: Shelf {
+                sent: VecDeque::new(),
+                known: 0,
+                spare: Vec::new(),
+                nothing: Snapshot::new(layout),
+            },
+            next: 1,
+            choice: Choice::default(),
+            events: Vec::new(),
+            event_ends: Vec::new(),
+        }
+    }
+
+    /// Everyone in it.
+    pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
+        self.members.iter().flatten().copied()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.members().next().is_none()
+    }
+
+    /// Somebody comes. Fails if there is no place. They know nothing yet, so everything is told anew.
+    pub fn add(&mut self, member: Member) -> bool {
+        let Some(slot) = self.members.iter().position(Option::is_none) else { return false };
+        self.members[slot] = Some(member);
+        self.needed |= 1 << slot;
+        self.shelf.forget();
+        true
+    }
+
+    pub fn remove(&mut self, member: Member) {
+        if let Some(slot) = self.slot_of(member) {
+            self.members[slot] = None;
+            self.needed &= !(1 << slot);
+            self.shelf.settle(self.needed);
+        }
+    }
+
+    fn slot_of(&self, member: Member) -> Option<usize> {
+        self.members.iter().position(|other| *other == Some(member))
+    }
+
+    /// The last number that was sent.
+    pub fn newest(&self) -> u32 {
+        self.next - 1
+    }
+
+    /// A member says what it has: an update and, bit by bit, those before it.
+    pub fn on_report(&mut self, member: Member, newest: u32, mask: u32) {
+        let Some(slot) = self.slot_of(member) else { return };
+        let bit = 1 << slot;
+        if self.needed & bit == 0 {
+            // It was left behind, and is there again.
+            self.needed |= bit;
+            return self.shelf.forget();
+        }
+        for sent in &mut self.shelf.sent {
+            let has = match newest.checked_sub(sent.number) {
+                Some(0) => true,
+                Some(back @ 1..=MASK_BITS) => mask >> (back - 1) & 1 == 1,
+                _ => false,
+            };
+            if has {
+                sent.missing &= !bit;
+            }
+        }
+        self.shelf.settle(self.needed);
+    }
+
+    /// Whoever has said nothing for too long is not waited for.
+    fn leave_behind(&mut self) {
+        let shelf = &mut self.shelf;
+        if shelf.sent.len() < MAX_SENT {
+            return;
+        }
+        let lagging = shelf.sent.iter().skip(shelf.known).fold(0, |bits, sent| bits | sent.missing);
+        if self.needed & !lagging != 0 {
+            self.needed &= !lagging;
+            shelf.settle(self.needed);
+        }
+        if shelf.sent.len() >= MAX_SENT {
+            shelf.forget();
+        }
+    }
+
+    /// Something happened that may be lost.
+    pub fn tell(&mut self, tick: Tick, write: impl FnOnce(&mut Vec<u8>)) {
+        write(&mut self.events);
+        self.event_ends.push((tick, self.events.len()));
+    }
+
+    /// Makes the next update: its coded rest goes into `out`, in place of what was there, and its events into `events`.
+    pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
+        self.leave_behind();
+        let Crew { shelf, choice, view, .. } = self;
+        choice.plan(shelf.latest(), shelf.base().map(|base| base.snapshot.tick), *view, around);
+        let mut fresh = shelf.fresh(around.layout);
+        let mut partial = false;
+        for attempt in 1..=TRIES {
+            partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);
+            shelf.encode(around.layout, &mut fresh, out);
+            if out.len() <= around.budget || attempt == TRIES {
+                break;
+            }
+            if attempt + 1 == TRIES {
+                // What nobody has said they have does not fit: begin anew with as much of it as does.
+                shelf.forget();
+                choice.plan(shelf.latest(), None, *view, around);
+            }
+            choice.tighten(out.len());
+        }
+        choice.learn(out.len());
+        let head = Head {
+            number: self.next,
+            base: shelf.base().map(|base| base.number),
+            before: shelf.before().map(|before| before.number),
+            tick: around.tick,
+            partial,
+        };
+        (fresh.number, fresh.base, fresh.missing) = (head.number, head.base, self.needed);
+        shelf.sent.push_back(fresh);
+        self.next += 1;
+        self.take_events(around, out.len(), events);
+        head
+    }
+
+    fn take_events(&mut self, around: &Surroundings<'_>, taken: usize, out: &mut Vec<u8>) {
+        out.clear();
+        let mut start = 0;
+        for (tick, end) in self.event_ends.drain(..) {
+            let event = &self.events[start..end];
+            start = end;
+            if taken + out.len() + event.len() + 2 <= around.budget {
+                let ago = u8::try_from(around.tick.ticks_since(tick)).unwrap_or(u8::MAX);
+                crate::message::put_event(out, ago, event);
+            }
+        }
+        self.events.clear();
+    }
+}

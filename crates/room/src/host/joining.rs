@@ -1,0 +1,193 @@
+//! Who comes, who goes, and who comes back.
+
+use alloc::boxed::Box;
+use alloc::string::ToString;
+
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::replica::{Hosted, ViewId};
+use sametick_sim::{Seat, Tick};
+use sametick_wire::claims::Claim;
+use sametick_wire::{Channel, Malformed, Member, control};
+
+use super::crew::Crew;
+use super::{Chair, Clock, CrewId, Host, Output, Who};
+use crate::message::{Join, Seated, ToView, Welcome};
+
+/// Whoever has gone is remembered until so many others have.
+const MAX_GONE: usize = 64;
+
+/// What an old link is told when its player has come back over another.
+pub const CAME_BACK: &str = "you have come back over another connection";
+
+/// The view of everybody who only looks.
+pub const WATCHERS: ViewId = ViewId(u16::MAX);
+
+impl<G: Hosted> Host<G> {
+    pub(super) fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
+        if !join.is_sound() {
+            return Err(Malformed::Forbidden);
+        }
+        if join.game != G::NAME {
+            self.refuse(member, "another game is played in this room");
+            return Ok(());
+        }
+        let seat = match self.place_for(member, join) {
+            Ok(seat) => seat,
+            Err(why) => {
+                self.refuse(member, why);
+                return Ok(());
+            }
+        };
+        let view = seat.map_or(WATCHERS, |seat| self.state.view_of(seat));
+        let crew = self.board(member, view);
+        let (name, commit) = (join.name.clone(), join.commit.clone());
+        self.who.insert(member, Who { name, commit, seat, crew, clock: Clock::default(), paced: self.tick });
+        let age_us = u32::try_from(self.now.micros_since(self.due(self.tick))).unwrap_or(u32::MAX);
+        let claim = self.claims.of(member);
+        self.say(member, &ToView::Welcome(Welcome { seat, view: view.0, tick: self.tick, age_us, claim }));
+        let seated = self.seated();
+        self.say(member, &ToView::Roster { seated });
+        if let Some(seat) = seat {
+            self.say_to_others(member, &ToView::Came(Seated { seat, name: join.name.clone() }));
+        }
+        Ok(())
+    }
+
+    /// Where somebody who comes sits, and nobody else any more.
+    fn place_for(&mut self, member: Member, join: &Join) -> Result<Option<Seat>, &'static str> {
+        if join.watch {
+            return Ok(None);
+        }
+        if let Some((old, seat)) = join.resume.and_then(|claim| self.seat_of_claim(&claim)) {
+            self.who.remove(&old);
+            self.disembark(old);
+            self.outbox.push_bare(Output::Close(old, CAME_BACK));
+            if let Some(chair) = &mut self.chairs[seat.index()] {
+                chair.member = member;
+            }
+            return Ok(Some(seat));
+        }
+        let last = join.resume.and_then(|claim| self.last_seat_of_claim(&claim));
+        let free = |seat: &Seat| self.chairs.get(seat.index()).is_some_and(Option::is_none);
+        let any = (0..self.chairs.len() as u16).map(Seat).find(free);
+        let seat = last.filter(free).or(any).ok_or("the room is full")?;
+        self.chairs[seat.index()] = Some(Box::new(Chair::new(member)));
+        Ok(Some(seat))
+    }
+
+    /// Who sits there still with this claim.
+    fn seat_of_claim(&self, claim: &Claim) -> Option<(Member, Seat)> {
+        let its = |member: &Member| self.claims.is_good(claim, *member);
+        let (member, who) = self.who.iter().find(|(member, who)| who.seat.is_some() && its(member))?;
+        Some((*member, who.seat?))
+    }
+
+    /// Where whoever had this claim sat before they went.
+    fn last_seat_of_claim(&self, claim: &Claim) -> Option<Seat> {
+        let mut gone = self.gone.iter().rev();
+        gone.find(|(member, _)| self.claims.is_good(claim, *member)).map(|(_, seat)| *seat)
+    }
+
+    /// Takes somebody into the crew of a view; into another one of it if that is full.
+    fn board(&mut self, member: Member, view: ViewId) -> CrewId {
+        for number in 0..=u8::MAX {
+            let id = (view, number);
+            let crew = self.crews.entry(id).or_insert_with(|| Crew::new(view, &self.layout));
+            if crew.add(member) {
+                return id;
+            }
+        }
+        unreachable!("a room has fewer members than the crews of a view have places")
+    }
+
+    fn disembark(&mut self, member: Member) {
+        self.crews.retain(|_, crew| {
+            crew.remove(member);
+            !crew.is_empty()
+        });
+    }
+
+    pub(super) fn kick(&mut self, member: Member, why: &'static str) {
+        self.remove(member, Leaving::Kicked);
+        self.outbox.push_bare(Output::Close(member, why));
+    }
+
+    pub(super) fn remove(&mut self, member: Member, why: Leaving) {
+        let Some(who) = self.who.remove(&member) else { return };
+        self.disembark(member);
+        let Some(seat) = who.seat else { return };
+        if let Some(chair) = self.chairs[seat.index()].as_mut().filter(|chair| chair.member == member) {
+            chair.leaving = Some(why);
+            if chair.joined {
+                // The log has to know whom it speaks of, though they are gone before their first tick.
+                self.outbox.push_bare(Output::Record(Record::Joined {
+                    tick: self.tick.next(),
+                    seat,
+                    name: who.name,
+                    commit: who.commit,
+                }));
+            }
+        }
+        if self.gone.len() == MAX_GONE {
+            self.gone.pop_front();
+        }
+        self.gone.push_back((member, seat));
+        self.say_to_others(member, &ToView::Went(seat));
+    }
+
+    /// Says for the log who comes and goes in the next tick.
+    pub(super) fn record_comings_and_goings(&mut self, tick: Tick) {
+        for (seat, chair) in (0..).map(Seat).zip(&self.chairs) {
+            let Some(chair) = chair else { continue };
+            if let Some(who) = self.who.get(&chair.member).filter(|_| chair.joined) {
+                let (name, commit) = (who.name.clone(), who.commit.clone());
+                self.outbox.push_bare(Output::Record(Record::Joined { tick, seat, name, commit }));
+            }
+            if let Some(why) = chair.leaving {
+                self.outbox.push_bare(Output::Record(Record::Left { tick, seat, why }));
+            }
+        }
+    }
+
+    /// After a tick nobody has just come, and who was going has gone.
+    pub(super) fn clear_chairs(&mut self) {
+        for chair in &mut self.chairs {
+            match chair {
+                Some(left) if left.leaving.is_some() => *chair = None,
+                Some(stays) => stays.joined = false,
+                None => {}
+            }
+        }
+    }
+
+    /// Whoever shares another view from now on is told everything of that.
+    pub(super) fn follow_views(&mut self) {
+        for chair in 0..self.chairs.len() {
+            let seat = Seat(chair as u16);
+            let Some(member) = self.chairs[chair].as_ref().map(|chair| chair.member) else { continue };
+            let view = self.state.view_of(seat);
+            if self.who.get(&member).is_some_and(|who| who.crew.0 != view) {
+                self.disembark(member);
+                let crew = self.board(member, view);
+                if let Some(who) = self.who.get_mut(&member) {
+                    who.crew = crew;
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, member: Member, why: &'static str) {
+        self.say(member, &ToView::Refused { why: why.to_string() });
+    }
+
+    fn say(&mut self, member: Member, message: &ToView) {
+        self.outbox.push(Output::Send(member, Channel::Control), |out| control::put(out, message));
+    }
+
+    fn say_to_others(&mut self, besides: Member, message: &ToView) {
+        self.outbox.write(|out| control::put(out, message));
+        for member in self.who.keys().filter(|member| **member != besides) {
+            self.outbox.push_again(Output::Send(*member, Channel::Control));
+        }
+    }
+}

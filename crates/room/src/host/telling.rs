@@ -1,0 +1,113 @@
+//! What views are told after a tick: what happened, and what has changed for them.
+
+use sametick_sim::Tick;
+use sametick_sim::replica::{Audience, Entity, Hosted, Promise, Told, ViewId};
+use sametick_sim::{canon, maths};
+use sametick_wire::channel::MAX_NEWEST_MESSAGE;
+use sametick_wire::pacer::PACE_EVERY;
+use sametick_wire::{Channel, control};
+
+use super::choice::Surroundings;
+use super::{Host, Output};
+use crate::message::{MAX_EVENT, ToView, put_pace, put_update};
+
+/// Bytes of a message that are not the coded rest of an update: its heads.
+const HEADS: usize = 20;
+
+impl<G: Hosted> Host<G> {
+    /// Tells of what happened in the last step.
+    pub(super) fn tell_events(&mut self) {
+        self.events.clear();
+        self.state.events(&mut self.events);
+        for told in self.events.iter() {
+            self.bytes.clear();
+            let written = canon::encode(&told.event, &mut self.bytes);
+            if written.is_err() || self.bytes.len() > MAX_EVENT {
+                continue;
+            }
+            let mut reliable = false;
+            for crew in self.crews.values_mut() {
+                if !hears(&self.state, crew.view, told) {
+                    continue;
+                }
+                match told.promise {
+                    Promise::Lossy => crew.tell(self.tick, |out| out.extend_from_slice(&self.bytes)),
+                    Promise::Reliable => {
+                        if !reliable {
+                            let event = ToView::Event { tick: self.tick, bytes: self.bytes.clone() };
+                            self.outbox.write(|out| control::put(out, &event));
+                            reliable = true;
+                        }
+                        for member in crew.members() {
+                            self.outbox.push_again(Output::Send(member, Channel::Control));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells every view whose turn it is what has changed for it. Their turns are spread over the ticks.
+    pub(super) fn tell_views(&mut self) {
+        let tick = self.tick;
+        if !self.crews.values().any(|crew| is_turn::<G>(crew.view, tick)) {
+            return;
+        }
+        self.scenery.look(tick, &self.state);
+        for (kind, grid) in self.grids.iter_mut().enumerate() {
+            grid.fill(self.scenery.table(kind), self.cadences[kind].reach);
+        }
+        for crew in self.crews.values_mut().filter(|crew| is_turn::<G>(crew.view, tick)) {
+            let own = self.state.own(crew.view);
+            if let Some(own) = &own {
+                own.put(&mut self.own);
+            }
+            let around = Surroundings {
+                layout: &self.layout,
+                scenery: &self.scenery,
+                grids: &self.grids,
+                cadences: &self.cadences,
+                tick,
+                eye: self.state.eye(crew.view),
+                own: own.is_some().then_some(&self.own[..]),
+                budget: self.config.budget_bytes.min(MAX_NEWEST_MESSAGE - HEADS),
+            };
+            let head = crew.compose(&around, &mut self.delta, &mut self.lossy);
+            self.bytes.clear();
+            put_update(&mut self.bytes, &head, &self.delta, &self.lossy);
+            self.stats.updates += 1;
+            self.stats.update_bytes += self.bytes.len() as u64;
+            for member in crew.members() {
+                let Some(who) = self.who.get_mut(&member) else { continue };
+                let chair = who.seat.and_then(|seat| self.chairs[seat.index()].as_mut());
+                let pace = chair.filter(|_| tick.ticks_since(who.paced) >= PACE_EVERY).map(|chair| {
+                    who.paced = tick;
+                    chair.pace()
+                });
+                self.stats.sent += 1;
+                self.outbox.push(Output::Send(member, Channel::State), |out| {
+                    put_pace(out, pace.as_ref());
+                    out.extend_from_slice(&self.bytes);
+                });
+            }
+        }
+    }
+}
+
+/// Whether it is a view's turn to be told. Updates come as often as the game says, whatever the rate of steps.
+fn is_turn<G: Hosted>(view: ViewId, tick: Tick) -> bool {
+    let (steps, updates) = (u64::from(G::RATE.per_second()), u64::from(G::UPDATES.per_second()));
+    let turns = |tick: u64| (tick + u64::from(view.0)) * updates / steps;
+    turns(tick.0.into()) != turns(u64::from(tick.0).wrapping_sub(1).min(u64::from(tick.0)))
+}
+
+fn hears<G: Hosted>(state: &G, view: ViewId, told: &Told<G::Event>) -> bool {
+    match told.audience {
+        Audience::Everyone => true,
+        Audience::View(only) => only == view,
+        Audience::Near(place, reach) => state.eye(view).is_some_and(|eye| {
+            let [x, y, z] = [0, 1, 2].map(|axis| place[axis] - eye[axis]);
+            maths::sqrt(x * x + y * y + z * z) <= reach
+        }),
+    }
+}

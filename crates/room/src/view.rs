@@ -1,0 +1,485 @@
+//! A player's side of a room: what was received, the moment that is shown, and what is foreseen of oneself.
+//!
+//! After each [`View::handle`], [`View::poll_output`] is called until it says [`Output::WakeAt`]. To draw,
+//! [`View::look`], then [`View::shown`] and [`View::own`].
+
+mod foresight;
+mod received;
+mod timeline;
+mod tracks;
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::replica::{Entity, Hosted, Row, Scene, ViewId};
+use sametick_sim::{Seat, Tick, Time, from_canonical, to_canonical};
+use sametick_wire::claims::Claim;
+use sametick_wire::inputs::{Opaque, put_inputs};
+use sametick_wire::outbox::Outbox;
+use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
+use sametick_wire::{Channel, Malformed, control};
+
+use crate::host::slack_us;
+use crate::message::{
+    Head, Join, MAX_SETUP, Report, Seated, ToHost, ToView, Welcome, read_events, read_update,
+};
+use crate::snapshot::Layout;
+pub use foresight::Errors;
+use foresight::Foresight;
+use received::Received;
+use timeline::Timeline;
+use tracks::Tracks;
+
+/// Events that wait to be shown; beyond it the oldest is dropped.
+const MAX_EVENTS: usize = 256;
+
+/// Own ticks further than this from where they should be are not caught up with one by one.
+const MAX_OFF: u32 = 60;
+
+/// How to take part.
+#[derive(Clone, Debug)]
+pub struct JoinAs<G: Hosted> {
+    /// The player's name.
+    pub name: String,
+    /// The git commit of this build.
+    pub commit: String,
+    /// What a new room begins with.
+    pub setup: G::Setup,
+    /// The seed in that.
+    pub seed: u64,
+    /// How many seats a new room has.
+    pub seats: u16,
+    /// Only to look.
+    pub watch: bool,
+    /// Whether a new room is shown to others.
+    pub listed: bool,
+}
+
+/// What happens to a view.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a, I> {
+    /// A message arrived on the link.
+    Message(Channel, &'a [u8]),
+    /// The player's input for the tick that was asked for.
+    Local(I),
+    /// What the link counts, as [`Output::WantPath`] asked for.
+    Path(Path),
+    /// The time of `WakeAt` has come.
+    Timeout,
+}
+
+/// What a view wants. Bytes are in the buffer that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send these bytes on this channel.
+    Send(Channel),
+    /// Hand in the player's input for this tick, with [`Input::Local`].
+    WantInput(Tick),
+    /// Say what the link counts, with [`Input::Path`].
+    WantPath,
+    /// Nothing more before this time.
+    WakeAt(Time),
+    /// Nothing more until a message comes.
+    Wait,
+}
+
+/// What a view is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It has asked to take part.
+    Joining,
+    /// The host does not let it in, and says why.
+    Refused(String),
+    /// It is let in, and nothing is known yet.
+    Waiting,
+    /// It takes part, or looks.
+    Playing,
+    /// Nothing has come for a while: what is shown stands still.
+    Frozen,
+}
+
+/// Figures for people.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// The bytes of the last update.
+    pub update_bytes: usize,
+    /// The bytes of all updates.
+    pub bytes: u64,
+    /// Updates that arrived and were understood.
+    pub updates: u64,
+    /// Updates that never came, or came when what they are coded against was gone.
+    pub lost: u64,
+    /// How much there is to show yet, in microseconds.
+    pub buffer_us: i64,
+    /// For how long nothing moved because nothing came.
+    pub frozen_us: u64,
+    /// How many ticks ahead of the newest update own inputs are.
+    pub lead_ticks: u32,
+    /// Own inputs that reached the host too late.
+    pub omissions: u32,
+    /// How wrong foresight has been.
+    pub errors: Errors,
+    /// Entities that are known.
+    pub entities: usize,
+}
+
+enum Stage {
+    Joining,
+    Refused(String),
+    In(Welcome),
+}
+
+/// A player's side of a room.
+pub struct View<G: Hosted> {
+    now: Time,
+    join: Join,
+    stage: Stage,
+    claim: Option<Claim>,
+    roster: Vec<Seated>,
+    layout: Layout,
+    received: Received,
+    timeline: Timeline,
+    tracks: Tracks,
+    newest: Scene,
+    foresight: Foresight<G>,
+    pacer: Pacer,
+    path: Path,
+    /// The last tick that an input was made for, and when.
+    tick: Tick,
+    acted_at: Time,
+    wants_input: bool,
+    want_path: bool,
+    /// Inputs that are to be sent, the last tick's last.
+    unsent: Vec<Opaque>,
+    events: VecDeque<(Tick, G::Event)>,
+    outbox: Outbox<Output>,
+    stats: Stats,
+}
+
+impl<G: Hosted> View<G> {
+    /// A view that asks to take part, over a link that has just opened.
+    ///
+    /// # Panics
+    /// If the setup is longer than a room takes.
+    pub fn new(now: Time, join: &JoinAs<G>, path: Path) -> View<G> {
+        let setup = to_canonical(&join.setup).expect("a setup serialises");
+        assert!(setup.len() <= MAX_SETUP, "a setup has at most {MAX_SETUP} bytes");
+        let layout = Layout::of::<G>();
+        let mut view = View {
+            now,
+            join: Join {
+                game: G::NAME.into(),
+                commit: join.commit.clone(),
+                name: join.name.clone(),
+                setup,
+                seed: join.seed,
+                seats: join.seats,
+                watch: join.watch,
+                listed: join.listed,
+                resume: None,
+            },
+            stage: Stage::Joining,
+            claim: None,
+            roster: Vec::new(),
+            received: Received::new(&layout),
+            timeline: Timeline::new(G::RATE, G::DELAY_MS),
+            tracks: Tracks::new(&layout, G::RATE, G::UPDATES),
+            newest: Scene::new(G::KINDS),
+            foresight: Foresight::new(),
+            pacer: Pacer::new(G::RATE, now, path),
+            path,
+            tick: Tick::ZERO,
+            acted_at: now,
+            wants_input: false,
+            want_path: false,
+            unsent: Vec::new(),
+            events: VecDeque::new(),
+            outbox: Outbox::default(),
+            stats: Stats::default(),
+            layout,
+        };
+        view.ask();
+        view
+    }
+
+    /// Comes back over a link that has just opened, as who it was.
+    pub fn rejoin(&mut self, now: Time, path: Path) {
+        self.now = self.now.max(now);
+        self.path = path;
+        self.stage = Stage::Joining;
+        self.received.forget();
+        self.unsent.clear();
+        self.outbox = Outbox::default();
+        self.wants_input = false;
+        self.ask();
+    }
+
+    fn ask(&mut self) {
+        self.join.resume = self.claim;
+        let join = ToHost::Join(self.join.clone());
+        self.outbox.push(Output::Send(Channel::Control), |out| control::put(out, &join));
+    }
+
+    /// What the view is doing.
+    pub fn status(&self) -> Status {
+        match &self.stage {
+            Stage::Joining => Status::Joining,
+            Stage::Refused(why) => Status::Refused(why.clone()),
+            Stage::In(_) if self.stats.updates == 0 => Status::Waiting,
+            Stage::In(_) if self.timeline.buffer_us() <= 0 => Status::Frozen,
+            Stage::In(_) => Status::Playing,
+        }
+    }
+
+    /// Where the player sits, once let in.
+    pub fn seat(&self) -> Option<Seat> {
+        match &self.stage {
+            Stage::In(welcome) => welcome.seat,
+            _ => None,
+        }
+    }
+
+    /// Whose view it has, once let in.
+    pub fn view_id(&self) -> Option<ViewId> {
+        match &self.stage {
+            Stage::In(welcome) => Some(ViewId(welcome.view)),
+            _ => None,
+        }
+    }
+
+    /// Who is there.
+    pub fn roster(&self) -> &[Seated] {
+        &self.roster
+    }
+
+    /// The last tick that an input was made for.
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// What the newest update says: for ghosts, and for those who do not draw.
+    pub fn newest(&self) -> &Scene {
+        &self.newest
+    }
+
+    /// The tick of the newest update.
+    pub fn newest_tick(&self) -> Tick {
+        self.timeline.newest()
+    }
+
+    /// What the newest update says of what is foreseen.
+    pub fn newest_own(&self) -> Option<G::Own> {
+        let table = self.received.newest()?.tables.last()?;
+        (!table.marks().is_empty()).then(|| G::Own::take(table.slots(0))).flatten()
+    }
+
+    /// What is foreseen after the last tick, without any blending.
+    pub fn foreseen(&self) -> Option<&(Tick, G::Own)> {
+        self.foresight.last()
+    }
+
+    /// Moves the shown moment on to now.
+    pub fn look(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        self.timeline.look(self.now);
+        if let Some(shown_us) = self.timeline.shown_us() {
+            self.tracks.look(shown_us);
+        }
+    }
+
+    /// The entities of a type as they are shown: number, zone, and what they are like in between updates.
+    pub fn shown<E: Entity>(&self) -> impl Iterator<Item = (u32, u8, E)> + '_ {
+        self.tracks.shown::<E>()
+    }
+
+    /// What is shown of what is foreseen.
+    pub fn own(&self) -> Option<G::Own> {
+        self.foresight.shown(self.now)
+    }
+
+    /// What has happened by the shown moment.
+    pub fn poll_event(&mut self) -> Option<(Tick, G::Event)> {
+        let shown_us = self.timeline.shown_us()?;
+        let due = |(tick, _): &mut (Tick, G::Event)| G::RATE.due_micros(*tick) as i64 <= shown_us;
+        self.events.pop_front_if(due)
+    }
+
+    /// Figures for people.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            buffer_us: self.timeline.buffer_us(),
+            frozen_us: self.timeline.frozen_us(),
+            lead_ticks: self.tick.ticks_since(self.timeline.newest()),
+            errors: self.foresight.errors(),
+            lost: self.received.lost(),
+            ..self.stats
+        }
+    }
+
+    /// Takes what happened. After an error the other side does not speak the protocol.
+    pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.now = self.now.max(now);
+        match input {
+            Input::Message(Channel::Control, bytes) => self.on_control(control::from_bytes(bytes)?),
+            Input::Message(Channel::State, bytes) => self.on_update(bytes)?,
+            Input::Message(..) => return Err(Malformed::Forbidden),
+            Input::Local(input) => self.act(input),
+            Input::Path(path) => {
+                self.path = path;
+                self.pacer.on_path(path);
+            }
+            Input::Timeout => {}
+        }
+        Ok(())
+    }
+
+    /// What the view wants next.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        if let Some(output) = self.outbox.pop(buf) {
+            return output;
+        }
+        if core::mem::take(&mut self.want_path) {
+            return Output::WantPath;
+        }
+        let plays = self.seat().is_some() && self.stats.updates > 0;
+        if !plays || self.wants_input {
+            return Output::Wait;
+        }
+        if self.pacer.next_at() > self.now {
+            return Output::WakeAt(self.pacer.next_at());
+        }
+        self.catch_up();
+        self.wants_input = true;
+        Output::WantInput(self.tick.next())
+    }
+
+    /// Ticks whose inputs would come too late anyway are not played.
+    fn catch_up(&mut self) {
+        let overdue = self.pacer.overdue_ticks(self.now).saturating_sub(self.pacer.useful_ticks());
+        for _ in 0..overdue.min(MAX_OFF) {
+            self.tick = self.tick.next();
+            self.pacer.advance(self.tick);
+        }
+        let newest = self.timeline.newest();
+        let off = self.tick.0.abs_diff(newest.0);
+        if self.tick < newest || off > MAX_OFF + self.pacer.lead_ticks() {
+            self.launch(newest);
+        }
+    }
+
+    /// Own ticks begin as far ahead of the host's as they have to be.
+    fn launch(&mut self, present: Tick) {
+        self.tick = present + self.pacer.lead_ticks();
+        self.pacer.launch(self.now, self.tick);
+        self.foresight.forget();
+        self.unsent.clear();
+    }
+
+    fn on_control(&mut self, message: ToView) {
+        match message {
+            ToView::Welcome(welcome) => {
+                self.claim = Some(welcome.claim);
+                self.stage = Stage::In(welcome);
+                self.pacer = Pacer::new(G::RATE, self.now, self.path);
+                let age = (u64::from(welcome.age_us) / G::RATE.tick_micros()).min(1) as u32;
+                self.launch(welcome.tick + age);
+            }
+            ToView::Refused { why } => self.stage = Stage::Refused(why),
+            ToView::Roster { seated } => self.roster = seated,
+            ToView::Came(seated) => {
+                self.roster.retain(|other| other.seat != seated.seat);
+                self.roster.push(seated);
+                self.roster.sort_by_key(|seated| seated.seat);
+            }
+            ToView::Went(seat) => self.roster.retain(|seated| seated.seat != seat),
+            ToView::Event { tick, bytes } => self.on_event(tick, &bytes),
+        }
+    }
+
+    /// What cannot be read is nothing that this build could show.
+    fn on_event(&mut self, tick: Tick, bytes: &[u8]) {
+        let Ok(event) = from_canonical(bytes) else { return };
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        let at = self.events.partition_point(|(other, _)| *other <= tick);
+        self.events.insert(at, (tick, event));
+    }
+
+    fn on_update(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        if !matches!(self.stage, Stage::In(_)) {
+            // It was on its way before the welcome.
+            return Ok(());
+        }
+        let update = read_update(bytes, self.received.newest_number(), self.timeline.newest())?;
+        let head = update.head;
+        let understood = self.received.take(&self.layout, &head, update.delta)?;
+        if understood {
+            self.stats.update_bytes = bytes.len();
+            self.stats.bytes += bytes.len() as u64;
+            self.stats.updates += 1;
+            self.timeline.on_update(self.now, head.tick);
+            self.take_in(&head);
+            let mut events = Vec::new();
+            read_events(update.events, |ago, event| events.push((ago, event.to_vec())))?;
+            for (ago, event) in events {
+                self.on_event(Tick(head.tick.0.saturating_sub(ago.into())), &event);
+            }
+        }
+        if let Some(pace) = update.pace {
+            self.stats.omissions = pace.omissions;
+            let least_slack_us = pace.slack.map(slack_us);
+            self.pacer.on_report(&Arrived { tick: head.tick, least_slack_us, omissions: pace.omissions });
+        }
+        self.report();
+        Ok(())
+    }
+
+    /// What a new update means for what is shown and foreseen.
+    fn take_in(&mut self, head: &Head) {
+        let Some(snapshot) = self.received.newest() else { return };
+        self.stats.entities = snapshot.len();
+        self.tracks.on_update(snapshot, head.partial);
+        self.newest.clear();
+        for (kind, known) in snapshot.tables.iter().enumerate().take(G::KINDS.len()) {
+            let table = self.newest.table_mut(kind);
+            for (index, mark) in known.marks().iter().enumerate() {
+                let row = Row { id: mark.id, owner: None, place: None };
+                table.push(row).copy_from_slice(known.slots(index));
+            }
+        }
+        if let Some(own) = self.newest_own() {
+            self.foresight.correct(self.now, head.tick, &own, &self.newest);
+        }
+    }
+
+    fn report(&mut self) {
+        let report = Report {
+            newest: self.received.newest().map(|_| self.received.newest_number() as u16),
+            mask: self.received.mask(),
+            clock_us: self.now.as_micros() as u32,
+            tick: self.tick,
+            ago_us: u16::try_from(self.now.micros_since(self.acted_at)).unwrap_or(u16::MAX),
+        };
+        self.outbox.push(Output::Send(Channel::State), |out| report.put(out));
+    }
+
+    fn act(&mut self, input: G::Input) {
+        if !core::mem::take(&mut self.wants_input) {
+            return;
+        }
+        self.tick = self.tick.next();
+        self.acted_at = self.now;
+        self.pacer.advance(self.tick);
+        self.want_path |= self.tick.0.is_multiple_of(PACE_EVERY);
+        self.unsent.push(Opaque::of(&input));
+        if self.unsent.len() >= (self.pacer.batch().min(MAX_BATCH)) as usize {
+            let first = self.tick - (self.unsent.len() as u32 - 1);
+            let unsent = &self.unsent;
+            self.outbox.push(Output::Send(Channel::Input), |out| put_inputs(out, first, unsent.iter()));
+            self.unsent.clear();
+        }
+        self.foresight.act(self.now, self.tick, input, &self.newest);
+    }
+}

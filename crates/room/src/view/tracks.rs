@@ -1,0 +1,192 @@
+//! What entities were like lately, so that any moment in between can be shown.
+
+use alloc::vec::Vec;
+
+use sametick_sim::replica::{Entity, Kind};
+use sametick_sim::{Tick, TickRate};
+
+use crate::snapshot::{Layout, Mark, Snapshot};
+
+/// How many states of an entity are kept: more than arrive while one moment is shown.
+const KEPT: usize = 8;
+
+/// An entity lately.
+#[derive(Clone, Debug)]
+struct Track {
+    id: u32,
+    zone: u8,
+    /// It is there no more from this tick on.
+    gone: Option<Tick>,
+    count: usize,
+    ticks: [Tick; KEPT],
+    slots: Vec<i32>,
+    /// Its own moment: never earlier than it was.
+    shown_us: i64,
+}
+
+/// All entities of a kind lately.
+#[derive(Clone, Debug)]
+struct Lane {
+    kind: Kind,
+    width: usize,
+    /// How many ticks lie between two looks at an entity, by zone.
+    periods: Vec<u32>,
+    tracks: Vec<Track>,
+    spare: Vec<Track>,
+}
+
+/// All entities lately.
+#[derive(Clone, Debug)]
+pub(crate) struct Tracks {
+    rate: TickRate,
+    /// How many ticks lie between two updates.
+    every: u32,
+    lanes: Vec<Lane>,
+}
+
+impl Tracks {
+    /// For all kinds but the last, which is what is foreseen.
+    pub fn new(layout: &Layout, rate: TickRate, updates: TickRate) -> Tracks {
+        let every = rate.per_second().div_ceil(updates.per_second());
+        let kinds = layout.kinds().split_last().map_or(&[][..], |(_, kinds)| kinds);
+        let lane = |kind: &Kind| Lane {
+            kind: *kind,
+            width: kind.width(),
+            periods: kind
+                .zones
+                .iter()
+                .map(|zone| (rate.per_second() / u32::from(zone.hz.max(1))).max(every))
+                .collect(),
+            tracks: Vec::new(),
+            spare: Vec::new(),
+        };
+        Tracks { rate, every, lanes: kinds.iter().map(lane).collect() }
+    }
+
+    /// An update has arrived. While it is partial, what it does not speak of may be there all the same.
+    pub fn on_update(&mut self, snapshot: &Snapshot, partial: bool) {
+        for (lane, known) in self.lanes.iter_mut().zip(&snapshot.tables) {
+            let mut at = 0;
+            for (index, mark) in known.marks().iter().enumerate() {
+                while lane.tracks.get(at).is_some_and(|track| track.id < mark.id) {
+                    lane.tracks[at].end(snapshot.tick, partial);
+                    at += 1;
+                }
+                let period = lane.periods.get(usize::from(mark.zone)).copied().unwrap_or(self.every);
+                if lane.tracks.get(at).is_none_or(|track| track.id != mark.id) {
+                    let track = lane.fresh(mark.id);
+                    lane.tracks.insert(at, track);
+                }
+                lane.tracks[at].push(mark, known.slots(index), period);
+                at += 1;
+            }
+            for track in lane.tracks.iter_mut().skip(at) {
+                track.end(snapshot.tick, partial);
+            }
+        }
+    }
+
+    /// The shown moment has moved on. What is looked at less often is shown later, so that it moves as smoothly.
+    pub fn look(&mut self, shown_us: i64) {
+        let (rate, every) = (self.rate, self.every);
+        for lane in &mut self.lanes {
+            for track in &mut lane.tracks {
+                let period = lane.periods.get(usize::from(track.zone)).copied().unwrap_or(every);
+                let later = rate.due_micros(Tick(period.saturating_sub(every))) as i64;
+                track.shown_us = track.shown_us.max(shown_us - later);
+            }
+            let over =
+                |track: &Track| track.gone.is_some_and(|gone| shown_us >= rate.due_micros(gone) as i64);
+            if lane.tracks.iter().any(over) {
+                let (gone, stay) = lane.tracks.drain(..).partition(over);
+                lane.tracks = stay;
+                lane.spare = gone;
+            }
+        }
+    }
+
+    /// The entities of a type as they are shown: number, zone and what they are like.
+    pub fn shown<E: Entity>(&self) -> impl Iterator<Item = (u32, u8, E)> + '_ {
+        let rate = self.rate;
+        let lane = self.lanes.iter().find(|lane| lane.kind.name == E::KIND.name);
+        lane.into_iter().flat_map(move |lane| {
+            lane.tracks.iter().filter_map(move |track| {
+                let (from, to, share) = track.around(rate, lane.width)?;
+                let from = E::take(from)?;
+                let entity = if share > 0.0 { from.between(&E::take(to)?, share) } else { from };
+                Some((track.id, track.zone, entity))
+            })
+        })
+    }
+}
+
+impl Lane {
+    fn fresh(&mut self, id: u32) -> Track {
+        let mut track = self.spare.pop().unwrap_or_else(|| Track {
+            id,
+            zone: 0,
+            gone: None,
+            count: 0,
+            ticks: [Tick::ZERO; KEPT],
+            slots: alloc::vec![0; KEPT * self.width],
+            shown_us: i64::MIN,
+        });
+        (track.id, track.gone, track.count, track.shown_us) = (id, None, 0, i64::MIN);
+        track
+    }
+}
+
+impl Track {
+    fn end(&mut self, tick: Tick, partial: bool) {
+        if !partial {
+            self.gone.get_or_insert(tick);
+        }
+    }
+
+    fn push(&mut self, mark: &Mark, slots: &[i32], period: u32) {
+        self.zone = mark.zone;
+        if self.gone.take().is_some() {
+            // It was away: it does not glide to where it is now.
+            self.count = 0;
+        }
+        let last = self.count.checked_sub(1).map(|last| self.ticks[last]);
+        match last {
+            Some(last) if mark.at <= last => return,
+            // It has not changed for longer than it takes to look again: it stood still until then.
+            Some(last) if mark.at.ticks_since(last) > period => {
+                let width = slots.len();
+                let at = (self.count - 1) * width;
+                self.make_room(width);
+                let from = at.min((self.count - 1) * width);
+                self.slots.copy_within(from..from + width, self.count * width);
+                self.ticks[self.count] = mark.at - period;
+                self.count += 1;
+            }
+            _ => {}
+        }
+        let width = slots.len();
+        self.make_room(width);
+        self.slots[self.count * width..(self.count + 1) * width].copy_from_slice(slots);
+        self.ticks[self.count] = mark.at;
+        self.count += 1;
+    }
+
+    fn make_room(&mut self, width: usize) {
+        if self.count == KEPT {
+            self.ticks.copy_within(1.., 0);
+            self.slots.copy_within(width.., 0);
+            self.count -= 1;
+        }
+    }
+
+    /// The states before and after the shown moment, and how far between them it is. None before its first.
+    fn around(&self, rate: TickRate, width: usize) -> Option<(&[i32], &[i32], f32)> {
+        let due_us = |at: usize| rate.due_micros(self.ticks[at]) as i64;
+        let state = |at: usize| &self.slots[at * width..(at + 1) * width];
+        let from = (0..self.count).rev().find(|at| due_us(*at) <= self.shown_us)?;
+        let to = (from + 1).min(self.count - 1);
+        let span_us = due_us(to) - due_us(from);
+        let share = if span_us > 0 { (self.shown_us - due_us(from)) as f32 / span_us as f32 } else { 0.0 };
+        Some((state(from), state(to), share))
+    }
+}
