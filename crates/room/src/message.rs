@@ -190,8 +190,6 @@ pub struct Head {
     pub number: u32,
     /// The number of the update it is coded against; none if nothing is taken for known.
     pub base: Option<u32>,
-    /// The number of the update before that, which motion is foreseen from.
-    pub before: Option<u32>,
     /// The tick it was made after.
     pub tick: Tick,
     /// Not everything in sight has been told of yet.
@@ -218,9 +216,6 @@ pub fn put_update(out: &mut Vec<u8>, head: &Head, delta: &[u8], events: &[u8]) {
     let mut bits = BitWriter::new(out);
     bits.bits(u64::from(head.number & 0xffff), NUMBER_BITS);
     bits.bits(back(head.number, head.base), BACK_BITS);
-    if let Some(base) = head.base {
-        bits.bits(back(base, head.before), BACK_BITS);
-    }
     bits.bits(u64::from(head.tick.0 & 0xffff), 16);
     bits.bool(head.partial);
     bits.varint(delta.len() as u64, LENGTH_GROUP);
@@ -269,15 +264,11 @@ fn read_heads(
         back => from.checked_sub(back as u32).filter(|to| *to > 0).map(Some).ok_or(ReadError::OutOfRange),
     };
     let base = before_it(number, bits.bits(BACK_BITS)?)?;
-    let before = match base {
-        Some(base) => before_it(base, bits.bits(BACK_BITS)?)?,
-        None => None,
-    };
     let tick = Tick(widen_number(bits.bits(16)? as u16, near_tick.0));
     let partial = bits.bool()?;
     let length = usize::try_from(bits.varint(LENGTH_GROUP)?).map_err(|_| ReadError::TooLong)?;
     bits.align()?;
-    Ok((pace, Head { number, base, before, tick, partial }, length))
+    Ok((pace, Head { number, base, tick, partial }, length))
 }
 
 /// Appends an event that may be lost; `ago` is how many ticks before the update it happened. Too long a one is left out.
@@ -329,8 +320,7 @@ mod tests {
     #[test]
     fn updates_are_taken_apart_as_they_were_put_together() {
         let pace = PaceHead { slack: Some(-7), omissions: 300 };
-        let head =
-            Head { number: 70_000, base: Some(69_998), before: None, tick: Tick(200_001), partial: true };
+        let head = Head { number: 70_000, base: Some(69_998), tick: Tick(200_001), partial: true };
         for pace in [None, Some(pace)] {
             let mut bytes = Vec::new();
             put_pace(&mut bytes, pace.as_ref());

@@ -27,8 +27,6 @@ const TRIES: u32 = 4;
 /// An update that was sent.
 struct Sent {
     number: u32,
-    /// What it was coded against.
-    base: Option<u32>,
     snapshot: Snapshot,
     models: Models,
     /// Members that have not said that they have it.
@@ -37,10 +35,10 @@ struct Sent {
 
 /// The updates that something can still be coded against.
 struct Shelf {
-    /// The oldest first: what the base was coded against, the base, and all since.
+    /// The oldest first: the base, if there is one, and all since.
     sent: VecDeque<Box<Sent>>,
-    /// How many of the first are known to everybody.
-    known: usize,
+    /// Whether everybody has the first.
+    known: bool,
     spare: Vec<Box<Sent>>,
     nothing: Snapshot,
 }
@@ -53,50 +51,40 @@ impl Shelf {
 
     /// The newest update that everybody has.
     fn base(&self) -> Option<&Sent> {
-        self.known.checked_sub(1).and_then(|at| self.sent.get(at)).map(|sent| &**sent)
-    }
-
-    /// What the base was coded against, if it is kept.
-    fn before(&self) -> Option<&Sent> {
-        let before = self.base()?.base?;
-        self.sent.iter().find(|sent| sent.number == before).map(|sent| &**sent)
+        self.sent.front().filter(|_| self.known).map(|sent| &**sent)
     }
 
     /// Nothing is known to everybody any more.
     fn forget(&mut self) {
         self.spare.extend(self.sent.drain(..));
-        self.known = 0;
+        self.known = false;
     }
 
     /// Finds the newest update that everybody has, and gives up what nothing can be coded against any more.
     fn settle(&mut self, needed: u32) {
         let Some(base) = self.sent.iter().rposition(|sent| sent.missing & needed == 0) else { return };
-        self.known = base + 1;
-        let before = self.sent[base].base;
-        let keep = self.sent.iter().position(|sent| Some(sent.number) == before).unwrap_or(base);
-        self.spare.extend(self.sent.drain(..keep));
-        self.known -= keep;
+        self.spare.extend(self.sent.drain(..base));
+        self.known = true;
     }
 
     /// A place for the next one.
     fn fresh(&mut self, layout: &Layout) -> Box<Sent> {
         self.spare.pop().unwrap_or_else(|| {
             let (snapshot, models) = (self.nothing.clone(), Models::new(layout));
-            Box::new(Sent { number: 0, base: None, snapshot, models, missing: 0 })
+            Box::new(Sent { number: 0, snapshot, models, missing: 0 })
         })
     }
 
     /// Codes an update against what everybody has.
-    fn encode(&self, layout: &Layout, fresh: &mut Sent, out: &mut Vec<u8>) {
+    fn encode(&self, fresh: &mut Sent, out: &mut Vec<u8>) {
         let base = self.base();
         match base {
             Some(base) => fresh.models.copy_from(&base.models),
             None => fresh.models.reset(),
         }
         let known = base.map_or(&self.nothing, |base| &base.snapshot);
-        let before = self.before().map(|before| &before.snapshot);
         out.clear();
-        delta::encode(&mut fresh.models, layout, known, before, &fresh.snapshot, out);
+        delta::encode(&mut fresh.models, known, &fresh.snapshot, out);
     }
 }
 
@@ -122,7 +110,7 @@ impl Crew {
             needed: 0,
             shelf: Shelf {
                 sent: VecDeque::new(),
-                known: 0,
+                known: false,
                 spare: Vec::new(),
                 nothing: Snapshot::new(layout),
             },
@@ -196,7 +184,8 @@ impl Crew {
         if shelf.sent.len() < MAX_SENT {
             return;
         }
-        let lagging = shelf.sent.iter().skip(shelf.known).fold(0, |bits, sent| bits | sent.missing);
+        let lagging =
+            shelf.sent.iter().skip(usize::from(shelf.known)).fold(0, |bits, sent| bits | sent.missing);
         if self.needed & !lagging != 0 {
             self.needed &= !lagging;
             shelf.settle(self.needed);
@@ -221,7 +210,7 @@ impl Crew {
         let mut partial = false;
         for attempt in 1..=TRIES {
             partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);
-            shelf.encode(around.layout, &mut fresh, out);
+            shelf.encode(&mut fresh, out);
             if out.len() <= around.budget || attempt == TRIES {
                 break;
             }
@@ -236,11 +225,10 @@ impl Crew {
         let head = Head {
             number: self.next,
             base: shelf.base().map(|base| base.number),
-            before: shelf.before().map(|before| before.number),
             tick: around.tick,
             partial,
         };
-        (fresh.number, fresh.base, fresh.missing) = (head.number, head.base, self.needed);
+        (fresh.number, fresh.missing) = (head.number, self.needed);
         shelf.sent.push_back(fresh);
         self.next += 1;
         self.take_events(around, out.len(), events);

@@ -12,7 +12,7 @@ use crate::models::Models;
 use crate::snapshot::{Layout, Snapshot};
 
 /// Updates that are kept at most: as far as a head can speak of.
-const MAX_KEPT: usize = 2 * MAX_BACK as usize;
+const MAX_KEPT: usize = MAX_BACK as usize + 1;
 
 struct Update {
     number: u32,
@@ -74,16 +74,11 @@ impl Received {
         if head.number <= self.newest && !self.kept.is_empty() {
             return Ok(false);
         }
-        let find = |number: Option<u32>| {
-            number.map(|number| self.kept.iter().find(|update| update.number == number))
-        };
-        let (base, before) = match (find(head.base), find(head.before)) {
-            (Some(None), _) | (_, Some(None)) => {
-                self.lost += 1;
-                return Ok(false);
-            }
-            (base, before) => (base.flatten(), before.flatten()),
-        };
+        let base = self.kept.iter().find(|update| Some(update.number) == head.base);
+        if base.is_none() && head.base.is_some() {
+            self.lost += 1;
+            return Ok(false);
+        }
         let mut fresh = self.spare.pop().unwrap_or_else(|| {
             Box::new(Update { number: 0, snapshot: self.nothing.clone(), models: Models::new(layout) })
         });
@@ -91,10 +86,8 @@ impl Received {
             Some(base) => fresh.models.copy_from(&base.models),
             None => fresh.models.reset(),
         }
-        fresh.snapshot.tick = head.tick;
         let known = base.map_or(&self.nothing, |base| &base.snapshot);
-        let before = before.map(|before| &before.snapshot);
-        delta::decode(&mut fresh.models, layout, known, before, delta, &mut fresh.snapshot)?;
+        delta::decode(&mut fresh.models, known, head.tick, delta, &mut fresh.snapshot)?;
         fresh.number = head.number;
         self.note(head.number);
         self.kept.push_back(fresh);
@@ -114,7 +107,7 @@ impl Received {
 
     /// Nothing is coded against what is older than what this one spoke of: the host never goes back.
     fn prune(&mut self, head: &Head) {
-        let oldest = head.before.or(head.base).unwrap_or(head.number);
+        let oldest = head.base.unwrap_or(head.number);
         while self.kept.len() > MAX_KEPT || self.kept.front().is_some_and(|update| update.number < oldest) {
             self.spare.extend(self.kept.pop_front());
         }
