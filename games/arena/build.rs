@@ -1,0 +1,5 @@
+//! Gives the game its build id, see `sametick_arena::Arena::BUILD`.
+
+fn main() {
+    sametick_build_id::emit();
+}

@@ -1,0 +1,192 @@
+//! The feature "build": structures on tiles, who may put and take them, and previews of what might come.
+//!
+//! A player says what they would build ([`Action::Preview`]), builds it ([`Action::Place`]) or takes their own away again
+//! ([`Action::Remove`]). The host decides in the order in which players asked; a player's own screen foresees the answer with the
+//! same two functions, [`place`] and [`take_away`].
+
+use postcard_schema::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::around::Around;
+use crate::input::Action;
+use crate::map::Block;
+use crate::movement::overlaps;
+use crate::space::{Tile, UNIT, square, way};
+use crate::state::{Arena, Event, Own};
+
+/// From the middle of an avatar to the middle of a tile.
+pub const REACH: i32 = 4 * UNIT;
+
+/// How many structures a player may have.
+pub const MAX_BUILT: u8 = 24;
+
+/// Between two things that one player builds or takes away: by then their screen has seen the first.
+pub const BUILD_TICKS: u8 = 8;
+
+/// How long a preview is seen without being said again.
+pub const PREVIEW_TICKS: u8 = 15;
+
+/// Whose a structure is that belongs to nobody.
+pub const NOBODY: u16 = u16::MAX;
+
+/// What can stand on a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Built, and strong.
+    Wall,
+    /// Built, and soon shot down.
+    Crate,
+    /// There from the start. It never falls, and nobody can build it.
+    Rock,
+}
+
+impl Kind {
+    /// What it has when new.
+    pub const fn health(self) -> u8 {
+        match self {
+            Kind::Wall | Kind::Rock => 100,
+            Kind::Crate => 40,
+        }
+    }
+
+    /// Its number.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The kind with this number.
+    pub const fn of_code(code: u8) -> Option<Kind> {
+        match code {
+            0 => Some(Kind::Wall),
+            1 => Some(Kind::Crate),
+            2 => Some(Kind::Rock),
+            _ => None,
+        }
+    }
+}
+
+/// What a player might build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Plan {
+    /// Where.
+    pub tile: Tile,
+    /// What.
+    pub kind: Kind,
+    /// For how many more ticks it is seen.
+    pub ticks: u8,
+}
+
+/// What someone asks for in a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Ask {
+    /// Whose input came first, as far as the host knows.
+    pub place: u16,
+    /// Who asks.
+    pub number: u16,
+    /// What for.
+    pub action: Action,
+}
+
+/// Whether a player may build there, apart from having just built something else.
+pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around) -> bool {
+    let near = own.is_alive() && own.built < MAX_BUILT && is_in_reach(own, tile);
+    if !near
+        || kind == Kind::Rock
+        || around.is_solid(tile.x(), tile.y())
+        || overlaps(own.at, tile.x(), tile.y())
+    {
+        return false;
+    }
+    let mut clear = true;
+    // Nobody further away than this touches the tile.
+    around.others(own.number, tile.centre(), UNIT, |_, at| clear &= !overlaps(at, tile.x(), tile.y()));
+    clear
+}
+
+/// Builds, as far as it is the builder's own: whether there is a structure now.
+pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around) -> bool {
+    let may = own.busy == 0 && may_place(own, tile, kind, around);
+    if may {
+        own.built = own.built.saturating_add(1);
+        (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), false);
+    }
+    may
+}
+
+/// Takes a structure away, as far as it is the builder's own: whether it is gone now.
+pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> bool {
+    let may = own.busy == 0 && own.is_alive() && is_in_reach(own, tile);
+    let may = may && around.owner_at(tile) == Some(own.number);
+    if may {
+        own.built = own.built.saturating_sub(1);
+        (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), true);
+    }
+    may
+}
+
+/// Another tick since something was built or taken away.
+pub(crate) fn rest(own: &mut Own) {
+    own.busy = own.busy.saturating_sub(1);
+}
+
+/// What a player's own screen foresees of an action.
+pub(crate) fn foresee(own: &mut Own, action: Action, around: &impl Around) {
+    match action {
+        Action::Place(tile, kind) => _ = place(own, tile, kind, around),
+        Action::Remove(tile) => _ = take_away(own, tile, around),
+        Action::Preview(..) | Action::Clear => {}
+    }
+}
+
+fn is_in_reach(own: &Own, tile: Tile) -> bool {
+    square(way(own.at, tile.centre())) <= i64::from(REACH) * i64::from(REACH)
+}
+
+impl Arena {
+    /// Everything that was asked for in this tick: who asked first gets it, and of two at once the lower number.
+    pub(crate) fn build(&mut self) {
+        for person in &mut self.people {
+            rest(&mut person.own);
+            person.plan =
+                person.plan.filter(|plan| plan.ticks > 1).map(|plan| Plan { ticks: plan.ticks - 1, ..plan });
+        }
+        self.asks.sort_unstable_by_key(|ask| (ask.place, ask.number));
+        for index in 0..self.asks.len() {
+            self.answer(self.asks[index]);
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        let Ok(at) = self.find(ask.number) else { return };
+        let mut own = self.people[at].own;
+        match ask.action {
+            Action::Preview(tile, kind) if own.is_alive() => {
+                self.people[at].plan = Some(Plan { tile, kind, ticks: PREVIEW_TICKS });
+            }
+            Action::Clear => self.people[at].plan = None,
+            Action::Place(tile, kind) if place(&mut own, tile, kind, self) => {
+                self.map.insert(Block { tile, kind, health: kind.health(), owner: ask.number });
+                self.people[at].plan = None;
+                self.happened.push(Event::Built { by: ask.number, tile, kind });
+            }
+            Action::Remove(tile) if take_away(&mut own, tile, self) => {
+                if let Some(block) = self.map.remove(tile) {
+                    self.happened.push(Event::Destroyed { tile, kind: block.kind });
+                }
+            }
+            _ => {}
+        }
+        self.people[at].own = own;
+    }
+
+    /// A shot meets a structure.
+    pub(crate) fn damage_block(&mut self, tile: Tile, damage: u8) {
+        let Some(fallen) = self.map.damage(tile, damage) else { return };
+        if let Ok(owner) = self.find(fallen.owner) {
+            let own = &mut self.people[owner].own;
+            own.built = own.built.saturating_sub(1);
+        }
+        self.happened.push(Event::Destroyed { tile, kind: fallen.kind });
+    }
+}

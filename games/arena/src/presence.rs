@@ -1,0 +1,176 @@
+//! The feature "presence": who is there, alive or waiting to be, and what they have scored.
+
+use sametick_sim::Inputs;
+
+use crate::around::Around;
+use crate::build::{Ask, NOBODY};
+use crate::input::{Input, Walk};
+use crate::movement::RADIUS;
+use crate::setup::FIRST_BOT;
+use crate::space::{At, Tile, UNIT, square, way};
+use crate::state::{Arena, Event, Own, Person, Place};
+
+/// What an avatar has when new.
+pub const MAX_HEALTH: u8 = 100;
+
+/// From death to the next life: two seconds.
+pub const RESPAWN_TICKS: u8 = 60;
+
+/// Of so many places the free one farthest from everybody is where a life begins.
+const SPAWNS_TRIED: usize = 8;
+
+/// Who is further away than this from a spawn does not matter to it.
+const SPAWN_SIGHT: i32 = 16 * UNIT;
+
+/// What an input changes of whoever made it: it is kept until another does.
+pub(crate) fn hear(own: &mut Own, input: &Input) {
+    (own.walk, own.aim, own.firing) = (input.walk.code(), input.aim, input.fire);
+}
+
+/// Waits for the next life: whether it is due. The last tick of waiting lasts until there is a place.
+pub(crate) fn waits(own: &mut Own) -> bool {
+    let due = own.respawn == 1;
+    own.respawn = own.respawn.saturating_sub(1).max(u8::from(due));
+    due
+}
+
+impl Arena {
+    /// Takes in who is there and what they do.
+    pub(crate) fn sit_all(&mut self, inputs: &Inputs<Input>) {
+        self.drop_absent(inputs);
+        let seats = usize::from(self.rules.seats);
+        for row in inputs.iter().filter(|row| row.seat.index() < seats) {
+            let number = row.seat.index() as u16;
+            if row.joined {
+                self.leave(number);
+            }
+            let at = self.find(number).unwrap_or_else(|at| {
+                self.enter(at, number);
+                at
+            });
+            if let Some(input) = &row.input {
+                self.take(at, input);
+            }
+        }
+    }
+
+    /// What someone does in this tick.
+    pub(crate) fn take(&mut self, at: usize, input: &Input) {
+        let own = &mut self.people[at].own;
+        hear(own, input);
+        if let Some(action) = input.action {
+            self.asks.push(Ask { place: input.place, number: own.number, action });
+        }
+    }
+
+    /// Whoever sits on no seat any more is gone.
+    fn drop_absent(&mut self, inputs: &Inputs<Input>) {
+        let mut rows = inputs.iter().peekable();
+        let mut at = 0;
+        while let Some(number) =
+            self.people.get(at).map(|person| person.own.number).filter(|number| *number < FIRST_BOT)
+        {
+            while rows.next_if(|row| row.seat.index() < usize::from(number)).is_some() {}
+            if rows.peek().is_some_and(|row| row.seat.index() == usize::from(number)) {
+                at += 1;
+            } else {
+                self.leave(number);
+            }
+        }
+    }
+
+    /// Whoever gets up after this tick.
+    pub(crate) fn drop_left(&mut self, inputs: &Inputs<Input>) {
+        for row in inputs.iter().filter(|row| row.left) {
+            self.leave(row.seat.index() as u16);
+        }
+    }
+
+    /// Someone new, among the others at this index.
+    pub(crate) fn enter(&mut self, at: usize, number: u16) {
+        let own = Own { number, walk: Walk::STILL.code(), respawn: 1, ..Own::default() };
+        for place in self.by_x.iter_mut().filter(|place| usize::from(place.index) >= at) {
+            place.index += 1;
+        }
+        self.people.insert(at, Person { own, ..Person::default() });
+        self.by_x.insert(0, Place { x: 0, index: at as u16 });
+        self.spawn(at);
+        self.sort_by_x();
+    }
+
+    /// Someone goes. What they have built stays.
+    fn leave(&mut self, number: u16) {
+        let Ok(at) = self.find(number) else { return };
+        self.people.remove(at);
+        self.by_x.retain(|place| usize::from(place.index) != at);
+        for place in self.by_x.iter_mut().filter(|place| usize::from(place.index) > at) {
+            place.index -= 1;
+        }
+        self.map.disown(number);
+    }
+
+    /// Someone is shot dead.
+    pub(crate) fn die(&mut self, at: usize, killer: u16) {
+        let person = &mut self.people[at];
+        let victim = person.own.number;
+        person.own.respawn = RESPAWN_TICKS;
+        person.deaths = person.deaths.saturating_add(1);
+        person.plan = None;
+        if let Ok(at) = self.find(killer) {
+            let person = &mut self.people[at];
+            person.score = person.score.saturating_add(1);
+        }
+        self.happened.push(Event::Killed { killer, victim });
+    }
+
+    /// Those who have waited long enough begin again.
+    pub(crate) fn respawn_all(&mut self) {
+        for at in 0..self.people.len() {
+            if waits(&mut self.people[at].own) && self.spawn(at) {
+                self.sort_by_x();
+                let Own { number, at, .. } = self.people[at].own;
+                self.happened.push(Event::Respawned { number, at });
+            }
+        }
+    }
+
+    /// Begins a life, if there is a place for it. Places from left to right have to be sorted after this.
+    fn spawn(&mut self, at: usize) -> bool {
+        let Some(place) = self.spawn_place() else { return false };
+        let own = &mut self.people[at].own;
+        own.at = place;
+        (own.health, own.respawn, own.cooldown) = (MAX_HEALTH, 0, 0);
+        true
+    }
+
+    /// Of some free places the one farthest from everybody; any free one if chance finds none.
+    fn spawn_place(&mut self) -> Option<At> {
+        let last = i32::from(self.rules.size) - 1;
+        let mut best: Option<(i64, At)> = None;
+        for _ in 0..SPAWNS_TRIED {
+            let (x, y) = (self.rng.between(0, last), self.rng.between(0, last));
+            let Some(at) = self.free_place(x, y) else { continue };
+            let room = self.room_at(at);
+            if best.is_none_or(|(most, _)| room > most) {
+                best = Some((room, at));
+            }
+        }
+        let any = || (0..=last).find_map(|y| (0..=last).find_map(|x| self.free_place(x, y)));
+        best.map(|(_, at)| at).or_else(any)
+    }
+
+    /// The middle of a tile, if nothing and nobody is there.
+    fn free_place(&self, x: i32, y: i32) -> Option<At> {
+        let at = Tile::new(x, y).filter(|_| !self.is_solid(x, y))?.centre();
+        let mut free = true;
+        self.others(NOBODY, at, 2 * RADIUS, |_, _| free = false);
+        free.then_some(at)
+    }
+
+    /// The square of the distance to whoever is nearest.
+    fn room_at(&self, at: At) -> i64 {
+        let mut room = square([SPAWN_SIGHT, 0]);
+        self.others(NOBODY, at, SPAWN_SIGHT, |_, other| room = room.min(square(way(at, other))));
+        room
+    }
+}

@@ -1,0 +1,70 @@
+//! What a session of arena starts from.
+
+use postcard_schema::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::space::MAX_SIZE;
+
+/// The fewest tiles on a side of the map: room for a few spawns and some cover.
+pub const MIN_SIZE: u16 = 16;
+
+/// The most seats: with bots, all numbers of players fit below two thousand.
+pub const MAX_SEATS: u16 = 1000;
+
+/// Bots have numbers from here on.
+pub const FIRST_BOT: u16 = MAX_SEATS;
+
+/// So many tiles there are for each player, at least: a screen then shows about a dozen others.
+const TILES_EACH: u32 = 64;
+
+/// What a session starts from. Values out of range are taken as the nearest one in range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Setup {
+    /// Where all randomness of the session comes from.
+    pub seed: u64,
+    /// How many tiles a side of the map has: [`MIN_SIZE`] to [`MAX_SIZE`]. More, if that is too tight for all seats.
+    pub size: u16,
+    /// How many bots play.
+    pub bots: u8,
+    /// How many seats play: 1 to [`MAX_SEATS`]. Others only watch.
+    pub seats: u16,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        Setup { seed: 0, size: 48, bots: 3, seats: 16 }
+    }
+}
+
+/// A setup within its range, as the state keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Rules {
+    /// [`Setup::seed`], for what bots fancy.
+    pub seed: u64,
+    /// How many tiles a side of the map has.
+    pub size: u16,
+    /// [`Setup::bots`].
+    pub bots: u8,
+    /// [`Setup::seats`].
+    pub seats: u16,
+}
+
+impl Rules {
+    /// The rules that a setup means.
+    pub fn of(setup: &Setup) -> Rules {
+        let seats = setup.seats.clamp(1, MAX_SEATS);
+        let players = u32::from(seats) + u32::from(setup.bots);
+        let needed = (players * TILES_EACH).isqrt() as u16;
+        let size = setup.size.clamp(MIN_SIZE, MAX_SIZE).max(needed);
+        Rules { seed: setup.seed, size, bots: setup.bots, seats }
+    }
+
+    pub(crate) fn are_in_range(&self) -> bool {
+        (MIN_SIZE..=MAX_SIZE).contains(&self.size) && (1..=MAX_SEATS).contains(&self.seats)
+    }
+
+    /// How many players there can be.
+    pub(crate) const fn players(&self) -> usize {
+        self.seats as usize + self.bots as usize
+    }
+}

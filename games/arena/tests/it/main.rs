@@ -1,0 +1,7 @@
+//! Tests of arena, by what they are about.
+
+mod bytes;
+mod commands;
+mod determinism;
+mod field;
+mod rules;
