@@ -1,10 +1,9 @@
 //! What a tick of arena costs, with players in rooms of several sizes, and what a replay does with each: step and hash.
 
 use divan::{Bencher, black_box};
-use sametick_arena::crowd::seat_of;
 use sametick_arena::{Arena, Input, Setup, autopilot};
 use sametick_sim::replica::{Hosted, Scene};
-use sametick_sim::{Game, Inputs, StateHash};
+use sametick_sim::{Game, Inputs, Seat, StateHash};
 
 fn main() {
     divan::main();
@@ -16,17 +15,15 @@ const TICKS: u32 = 100;
 /// Ticks before: everyone is shooting by then.
 const WARM_UP: u32 = 300;
 
-/// Rooms of these sizes, as far as seats can be told apart.
-fn sizes() -> impl Iterator<Item = u16> {
-    [10, 50, 200, 1000].into_iter().filter(|seats| seat_of(seats - 1).index() == usize::from(seats - 1))
-}
+/// Rooms of these sizes.
+const SEATS: [u16; 4] = [10, 50, 200, 1000];
 
 /// A room full of players who play as bots do.
 fn session(seats: u16) -> (Arena, Vec<Inputs<Input>>) {
     let mut arena = Arena::new(&Setup { seed: 1, bots: 0, seats, ..Setup::default() });
     let play = |arena: &mut Arena| {
         let mut inputs = Inputs::new();
-        for seat in (0..seats).map(seat_of) {
+        for seat in (0..seats).map(Seat) {
             inputs.set(seat, autopilot(arena, seat));
         }
         arena.step(&inputs);
@@ -52,19 +49,19 @@ fn play(bencher: Bencher<'_, '_>, seats: u16, mut then: impl FnMut(&Arena)) {
     );
 }
 
-#[divan::bench(args = sizes())]
+#[divan::bench(args = SEATS)]
 fn steps(bencher: Bencher<'_, '_>, seats: u16) {
     play(bencher, seats, |_| {});
 }
 
-#[divan::bench(args = sizes())]
+#[divan::bench(args = SEATS)]
 fn steps_each_hashed(bencher: Bencher<'_, '_>, seats: u16) {
     play(bencher, seats, |arena| {
         black_box(StateHash::of(arena));
     });
 }
 
-#[divan::bench(args = sizes())]
+#[divan::bench(args = SEATS)]
 fn steps_each_shown(bencher: Bencher<'_, '_>, seats: u16) {
     let mut scene = Scene::new(Arena::KINDS);
     play(bencher, seats, |arena| {

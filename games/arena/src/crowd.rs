@@ -17,7 +17,7 @@ pub fn fill(arena: &Arena, seats: u16, rng: &mut Rng, inputs: &mut Inputs<Input>
     for number in 0..seats {
         // Whoever stays away does so for some seconds, each seat at its own times.
         let away = (arena.tick.0 / 200 + 3 * u32::from(number)) % 7 == 6;
-        let seat = seat_of(number);
+        let seat = Seat(number);
         match rng.below(400) {
             _ if away => {}
             0 => inputs.leave(seat),
@@ -27,11 +27,6 @@ pub fn fill(arena: &Arena, seats: u16, rng: &mut Rng, inputs: &mut Inputs<Input>
             _ => inputs.set(seat, act(arena, seat, rng)),
         }
     }
-}
-
-/// The seat with a number.
-pub const fn seat_of(number: u16) -> Seat {
-    Seat(number as _)
 }
 
 fn act(arena: &Arena, seat: Seat, rng: &mut Rng) -> Input {

@@ -44,8 +44,8 @@ impl Field {
     }
 
     /// One tick in which these seats do this and nobody else is there.
-    pub fn tick(&mut self, acts: &[(u8, Input)]) {
-        self.tick_with(|inputs| acts.iter().for_each(|(seat, input)| inputs.set(Seat(*seat as _), *input)));
+    pub fn tick(&mut self, acts: &[(u16, Input)]) {
+        self.tick_with(|inputs| acts.iter().for_each(|(seat, input)| inputs.set(Seat(*seat), *input)));
     }
 
     pub fn tick_with(&mut self, fill: impl FnOnce(&mut Inputs<Input>)) {
@@ -55,7 +55,7 @@ impl Field {
         self.arena.check().unwrap();
     }
 
-    pub fn ticks(&mut self, ticks: u32, acts: &[(u8, Input)]) {
+    pub fn ticks(&mut self, ticks: u32, acts: &[(u16, Input)]) {
         (0..ticks).for_each(|_| self.tick(acts));
     }
 
