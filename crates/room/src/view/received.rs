@@ -107,7 +107,7 @@ impl Received {
 
     /// Nothing is coded against what is older than what this one spoke of: the host never goes back.
     fn prune(&mut self, head: &Head) {
-        let oldest = head.base.unwrap_or(head.number);
+        let oldest = head.base.unwrap_or(0);
         while self.kept.len() > MAX_KEPT || self.kept.front().is_some_and(|update| update.number < oldest) {
             self.spare.extend(self.kept.pop_front());
         }
