@@ -36,6 +36,8 @@ const AHEAD: i32 = 5;
 struct Mood {
     walk: Walk,
     miss: i32,
+    /// Whether it goes towards whom it sees.
+    attacks: bool,
     /// Whether it walks where it likes, whatever is there.
     heedless: bool,
     build: Option<Kind>,
@@ -54,8 +56,8 @@ impl Mood {
             1 | 2 => Some(Kind::Crate),
             _ => None,
         };
-        let (miss, heedless) = (rng.between(-MISS, MISS), rng.chance(1, 8));
-        Mood { walk, miss, heedless, build, tick: tick as u32 }
+        let (miss, attacks, heedless) = (rng.between(-MISS, MISS), rng.chance(1, 2), rng.chance(1, 8));
+        Mood { walk, miss, attacks, heedless, build, tick: tick as u32 }
     }
 }
 
@@ -64,7 +66,9 @@ pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> I
     let mood = Mood::of(own.number, tick, seed);
     let target = nearest(own, around).filter(|target| is_in_sight(own.at, *target, around));
     let walk = match target {
-        Some(target) if square(way(own.at, target)) > square([CLOSE, 0]) && mood.miss > 0 => {
+        // What it has once chosen, or turned to at a wall, it keeps until it fancies something else.
+        _ if mood.tick > 0 => Walk::of_code(own.walk),
+        Some(target) if mood.attacks && square(way(own.at, target)) > square([CLOSE, 0]) => {
             approach(own.at, target)
         }
         _ => mood.walk,
@@ -135,5 +139,6 @@ pub fn autopilot(arena: &Arena, seat: Seat) -> Input {
 
 /// The same for those in a room: it knows what a view knows.
 pub fn pilot(own: &Own, around: &Scene, tick: Tick, seed: u64) -> Input {
-    think(own, tick, seed, &Known::new(own, around))
+    let own = own.inside();
+    think(&own, tick, seed, &Known::new(&own, around))
 }

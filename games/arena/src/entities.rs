@@ -15,7 +15,7 @@ use crate::movement::{self, SPEED};
 use crate::presence;
 use crate::projectile;
 use crate::setup::FIRST_BOT;
-use crate::space::{At, MAX_SIZE, UNIT, square, way};
+use crate::space::{At, UNIT, square, way};
 use crate::state::{Arena, Event, Own, Person};
 use crate::step::RATE;
 
@@ -146,9 +146,8 @@ impl Hosted for Arena {
     }
 
     fn predict(own: &mut Own, input: &Input, around: &Scene) {
+        *own = own.inside();
         let known = Known::new(own, around);
-        // A host could say anything.
-        own.at = own.at.map(|part| part.clamp(0, i32::from(MAX_SIZE) * UNIT));
         presence::hear(own, input);
         let motion = movement::motion(own, &known);
         movement::go(own, motion, &known);

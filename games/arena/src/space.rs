@@ -182,9 +182,9 @@ pub const fn aim_of(way: At) -> u8 {
     ((quarter * 64 + low) % 256) as u8
 }
 
-/// The square of a length.
+/// The square of a length, as far as numbers go.
 pub(crate) const fn square([x, y]: At) -> i64 {
-    x as i64 * x as i64 + y as i64 * y as i64
+    (x as i64 * x as i64).saturating_add(y as i64 * y as i64)
 }
 
 /// The way from one place to another, as far as numbers go.

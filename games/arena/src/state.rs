@@ -15,7 +15,7 @@ use crate::map::Map;
 use crate::presence::{MAX_HEALTH, RESPAWN_TICKS};
 use crate::projectile::{FIRE_TICKS, MAX_SHOTS, SHOT_TICKS, Shot};
 use crate::setup::{FIRST_BOT, Rules};
-use crate::space::{At, Tile, UNIT};
+use crate::space::{At, MAX_SIZE, Tile, UNIT};
 
 /// The state of a session of arena.
 ///
@@ -160,6 +160,11 @@ impl Own {
     /// Whether it is alive.
     pub const fn is_alive(&self) -> bool {
         self.respawn == 0
+    }
+
+    /// The same on a map: whoever tells it could say anything.
+    pub(crate) fn inside(self) -> Own {
+        Own { at: self.at.map(|part| part.clamp(0, i32::from(MAX_SIZE) * UNIT)), ..self }
     }
 
     fn fits(&self, size: u16) -> bool {

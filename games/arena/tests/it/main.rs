@@ -1,7 +1,11 @@
 //! Tests of arena, by what they are about.
 
+mod bots;
 mod bytes;
 mod commands;
 mod determinism;
 mod field;
+mod foresight;
+mod properties;
 mod rules;
+mod seen;
