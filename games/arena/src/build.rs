@@ -2,7 +2,7 @@
 //!
 //! A player says what they would build ([`Action::Preview`]), builds it ([`Action::Place`]) or takes their own away again
 //! ([`Action::Remove`]). The host decides in the order in which players asked; a player's own screen foresees the answer with the
-//! same two functions, [`place`] and [`take_away`].
+//! same two functions, `place` and `take_away`.
 
 use postcard_schema::Schema;
 use serde::{Deserialize, Serialize};
