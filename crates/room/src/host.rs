@@ -24,7 +24,7 @@ use sametick_wire::inputs::read_inputs;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Malformed, Member};
 
-use crate::message::{MAX_SEATS, Report, Seated, ToHost, widen_number};
+use crate::message::{MAX_SEATS, Report, Seated, ToHost, widen_tick};
 use crate::snapshot::Layout;
 pub(crate) use chair::slack_us;
 use chair::{Chair, Clock};
@@ -302,7 +302,7 @@ impl<G: Hosted> Host<G> {
         let Some(who) = self.who.get_mut(&member) else { return };
         who.clock.on_report(self.now, report);
         if let (Some(newest), Some(crew)) = (report.newest, self.crews.get_mut(&who.crew)) {
-            crew.on_report(member, widen_number(newest, crew.newest()), report.mask);
+            crew.on_report(member, widen_tick(newest, crew.newest()), report.mask);
         }
     }
 

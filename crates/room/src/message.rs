@@ -22,14 +22,14 @@ pub const MAX_SEATS: usize = 1_024;
 /// The longest event.
 pub const MAX_EVENT: usize = 256;
 
-/// How far back a report says what has arrived, besides the newest.
-pub const MASK_BITS: u32 = 32;
+/// How many ticks before the newest update a report says what has arrived.
+pub const MASK_BITS: u32 = 64;
 
-/// An update is coded against one that is at most so many before it.
-pub const MAX_BACK: u32 = 63;
+/// An update is coded against one that is at most so many ticks older.
+pub const MAX_BACK: u32 = 255;
 
-const NUMBER_BITS: u32 = 16;
-const BACK_BITS: u32 = 6;
+const TICK_BITS: u32 = 16;
+const BACK_BITS: u32 = 8;
 const LENGTH_GROUP: u32 = 7;
 
 /// From a view, on the control channel.
@@ -90,6 +90,8 @@ pub enum ToView {
     Came(Seated),
     /// Whoever sat there has gone.
     Went(Seat),
+    /// The view is another one from now on.
+    View(u16),
     /// Something happened that must not be missed.
     Event {
         /// In which tick.
@@ -126,10 +128,10 @@ pub struct Seated {
 /// What a view has received, and its clock: sent on the state channel after every update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The low bits of the number of the newest update; none before the first.
+    /// The low bits of the tick of the newest update; none before the first.
     pub newest: Option<u16>,
-    /// Bit n: the update n + 1 before the newest has arrived, too.
-    pub mask: u32,
+    /// Bit n: an update of n + 1 ticks before has arrived, too.
+    pub mask: u64,
     /// The view's clock, in microseconds; only differences mean anything.
     pub clock_us: u32,
     /// The tick that the view has made an input for last.
@@ -144,8 +146,8 @@ impl Report {
         let mut bits = BitWriter::new(out);
         bits.bool(self.newest.is_some());
         if let Some(newest) = self.newest {
-            bits.bits(newest.into(), NUMBER_BITS);
-            bits.bits(self.mask.into(), MASK_BITS);
+            bits.bits(newest.into(), TICK_BITS);
+            bits.bits(self.mask, MASK_BITS);
         }
         bits.bits(self.clock_us.into(), 32);
         bits.bits(self.tick.0.into(), 32);
@@ -156,22 +158,22 @@ impl Report {
     /// Reads it.
     pub fn read(bytes: &[u8]) -> Result<Report, Malformed> {
         let mut bits = BitReader::new(bytes);
-        let read = |bits: &mut BitReader<'_>| {
+        let read = |bits: &mut BitReader<'_>| -> Result<Report, ReadError> {
             let seen = bits.bool()?;
-            let newest = if seen { Some(bits.bits(NUMBER_BITS)? as u16) } else { None };
-            let mask = if seen { bits.bits(MASK_BITS)? as u32 } else { 0 };
+            let newest = if seen { Some(bits.bits(TICK_BITS)? as u16) } else { None };
+            let mask = if seen { bits.bits(MASK_BITS)? } else { 0 };
             let (clock_us, tick) = (bits.bits(32)? as u32, Tick(bits.bits(32)? as u32));
             Ok(Report { newest, mask, clock_us, tick, ago_us: bits.bits(16)? as u16 })
         };
-        let report = read(&mut bits).map_err(malformed)?;
-        bits.finish().map_err(malformed)?;
+        let report = read(&mut bits)?;
+        bits.finish()?;
         Ok(report)
     }
 }
 
-/// The number near `near` that ends in these bits.
-pub fn widen_number(low: u16, near: u32) -> u32 {
-    near.wrapping_add_signed(i32::from(low.wrapping_sub(near as u16) as i16))
+/// The tick near `near` that ends in these bits.
+pub fn widen_tick(low: u16, near: Tick) -> Tick {
+    Tick(near.0.wrapping_add_signed(i32::from(low.wrapping_sub(near.0 as u16) as i16)))
 }
 
 /// How a member's inputs arrive; each member has its own.
@@ -186,12 +188,10 @@ pub struct PaceHead {
 /// The head of an update: what it is coded against, and when it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its number.
-    pub number: u32,
-    /// The number of the update it is coded against; none if nothing is taken for known.
-    pub base: Option<u32>,
-    /// The tick it was made after.
+    /// The tick it was made after; also what it is known by.
     pub tick: Tick,
+    /// The tick of the update it is coded against; none if nothing is taken for known.
+    pub base: Option<Tick>,
     /// Not everything in sight has been told of yet.
     pub partial: bool,
 }
@@ -212,11 +212,9 @@ pub fn put_pace(out: &mut Vec<u8>, pace: Option<&PaceHead>) {
 
 /// Appends the head of an update, the coded rest, and events.
 pub fn put_update(out: &mut Vec<u8>, head: &Head, delta: &[u8], events: &[u8]) {
-    let back = |from: u32, to: Option<u32>| to.map_or(0, |to| u64::from(from - to));
     let mut bits = BitWriter::new(out);
-    bits.bits(u64::from(head.number & 0xffff), NUMBER_BITS);
-    bits.bits(back(head.number, head.base), BACK_BITS);
-    bits.bits(u64::from(head.tick.0 & 0xffff), 16);
+    bits.bits(u64::from(head.tick.0 & 0xffff), TICK_BITS);
+    bits.bits(head.base.map_or(0, |base| u64::from(head.tick.0 - base.0)), BACK_BITS);
     bits.bool(head.partial);
     bits.varint(delta.len() as u64, LENGTH_GROUP);
     bits.finish();
@@ -237,20 +235,16 @@ pub struct Update<'a> {
     pub events: &'a [u8],
 }
 
-/// Takes an update apart. Numbers and ticks are near those given.
-pub fn read_update(bytes: &[u8], near: u32, near_tick: Tick) -> Result<Update<'_>, Malformed> {
+/// Takes an update apart. Its tick is near the one given.
+pub fn read_update(bytes: &[u8], near: Tick) -> Result<Update<'_>, Malformed> {
     let mut bits = BitReader::new(bytes);
-    let (pace, head, length) = read_heads(&mut bits, near, near_tick).map_err(malformed)?;
+    let (pace, head, length) = read_heads(&mut bits, near)?;
     let rest = bytes.get(bytes.len() - (bits.remaining_bits() / 8) as usize..).ok_or(Malformed::Truncated)?;
     let (delta, events) = rest.split_at_checked(length).ok_or(Malformed::Truncated)?;
     Ok(Update { pace, head, delta, events })
 }
 
-fn read_heads(
-    bits: &mut BitReader<'_>,
-    near: u32,
-    near_tick: Tick,
-) -> Result<(Option<PaceHead>, Head, usize), ReadError> {
+fn read_heads(bits: &mut BitReader<'_>, near: Tick) -> Result<(Option<PaceHead>, Head, usize), ReadError> {
     let mut pace = None;
     if bits.bool()? {
         let slack = if bits.bool()? { Some(bits.bits(16)? as u16 as i16) } else { None };
@@ -258,17 +252,15 @@ fn read_heads(
         pace = Some(PaceHead { slack, omissions });
     }
     bits.align()?;
-    let number = widen_number(bits.bits(NUMBER_BITS)? as u16, near);
-    let before_it = |from: u32, back: u64| match back {
-        0 => Ok(None),
-        back => from.checked_sub(back as u32).filter(|to| *to > 0).map(Some).ok_or(ReadError::OutOfRange),
+    let tick = widen_tick(bits.bits(TICK_BITS)? as u16, near);
+    let base = match bits.bits(BACK_BITS)? {
+        0 => None,
+        back => Some(Tick(tick.0.checked_sub(back as u32).ok_or(ReadError::OutOfRange)?)),
     };
-    let base = before_it(number, bits.bits(BACK_BITS)?)?;
-    let tick = Tick(widen_number(bits.bits(16)? as u16, near_tick.0));
     let partial = bits.bool()?;
     let length = usize::try_from(bits.varint(LENGTH_GROUP)?).map_err(|_| ReadError::TooLong)?;
     bits.align()?;
-    Ok((pace, Head { number, base, tick, partial }, length))
+    Ok((pace, Head { tick, base, partial }, length))
 }
 
 /// Appends an event that may be lost; `ago` is how many ticks before the update it happened. Too long a one is left out.
@@ -289,15 +281,6 @@ pub fn read_events(mut bytes: &[u8], mut see: impl FnMut(u8, &[u8])) -> Result<(
     if bytes.is_empty() { Ok(()) } else { Err(Malformed::Truncated) }
 }
 
-/// What a reader of bits complains of.
-pub fn malformed(error: ReadError) -> Malformed {
-    match error {
-        ReadError::End => Malformed::Truncated,
-        ReadError::OutOfRange => Malformed::Forbidden,
-        ReadError::TooLong => Malformed::TooLong,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,7 +291,7 @@ mod tests {
             Report { newest: Some(0x1234), mask: 0b101, clock_us: 70_000, tick: Tick(99), ago_us: 500 };
         let mut bytes = Vec::new();
         report.put(&mut bytes);
-        assert_eq!(bytes.len(), 17);
+        assert_eq!(bytes.len(), 21);
         assert_eq!(Report::read(&bytes), Ok(report));
         let early = Report { tick: Tick(3), ..Report::default() };
         bytes.clear();
@@ -320,28 +303,28 @@ mod tests {
     #[test]
     fn updates_are_taken_apart_as_they_were_put_together() {
         let pace = PaceHead { slack: Some(-7), omissions: 300 };
-        let head = Head { number: 70_000, base: Some(69_998), tick: Tick(200_001), partial: true };
+        let head = Head { tick: Tick(200_001), base: Some(Tick(199_995)), partial: true };
         for pace in [None, Some(pace)] {
             let mut bytes = Vec::new();
             put_pace(&mut bytes, pace.as_ref());
             let mut events = Vec::new();
             put_event(&mut events, 2, b"boom");
             put_update(&mut bytes, &head, b"delta", &events);
-            let update = read_update(&bytes, 69_990, Tick(199_990)).unwrap();
+            let update = read_update(&bytes, Tick(199_990)).unwrap();
             assert_eq!(update, Update { pace, head, delta: b"delta", events: &events });
             let mut seen = Vec::new();
             read_events(update.events, |ago, event| seen.push((ago, event.to_vec()))).unwrap();
             assert_eq!(seen, [(2, b"boom".to_vec())]);
             for length in 0..bytes.len() - events.len() {
-                assert!(read_update(&bytes[..length], 69_990, Tick(199_990)).is_err(), "{length}");
+                assert!(read_update(&bytes[..length], Tick(199_990)).is_err(), "{length}");
             }
         }
     }
 
     #[test]
-    fn numbers_are_found_again_from_their_last_bits() {
-        for (number, near) in [(70_000, 69_000), (65_536, 65_535), (1, 0), (65_535, 65_540)] {
-            assert_eq!(widen_number(number as u16, near), number);
+    fn ticks_are_found_again_from_their_last_bits() {
+        for (tick, near) in [(70_000, 69_000), (65_536, 65_535), (1, 0), (65_535, 65_540)] {
+            assert_eq!(widen_tick(tick as u16, Tick(near)), Tick(tick));
         }
     }
 }

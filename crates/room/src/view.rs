@@ -182,7 +182,7 @@ impl<G: Hosted> View<G> {
             stage: Stage::Joining,
             claim: None,
             roster: Vec::new(),
-            received: Received::new(&layout),
+            received: Received::new(&layout, G::RATE.per_second().div_ceil(G::UPDATES.per_second())),
             timeline: Timeline::new(G::RATE, G::DELAY_MS),
             tracks: Tracks::new(&layout, G::RATE, G::UPDATES),
             newest: Scene::new(G::KINDS),
@@ -379,7 +379,10 @@ impl<G: Hosted> View<G> {
     fn on_control(&mut self, message: ToView) {
         match message {
             ToView::Welcome(welcome) => {
-                self.claim = Some(welcome.claim);
+                if self.claim.replace(welcome.claim).is_some_and(|claim| claim.run != welcome.claim.run) {
+                    // Another room of the same name: its ticks begin anew.
+                    self.begin_anew();
+                }
                 self.stage = Stage::In(welcome);
                 self.pacer = Pacer::new(G::RATE, self.now, self.path);
                 let age = (u64::from(welcome.age_us) / G::RATE.tick_micros()).min(1) as u32;
@@ -392,9 +395,21 @@ impl<G: Hosted> View<G> {
                 self.roster.push(seated);
                 self.roster.sort_by_key(|seated| seated.seat);
             }
+            ToView::View(view) => {
+                if let Stage::In(welcome) = &mut self.stage {
+                    welcome.view = view;
+                }
+            }
             ToView::Went(seat) => self.roster.retain(|seated| seated.seat != seat),
             ToView::Event { tick, bytes } => self.on_event(tick, &bytes),
         }
+    }
+
+    fn begin_anew(&mut self) {
+        self.timeline = Timeline::new(G::RATE, G::DELAY_MS);
+        self.tracks = Tracks::new(&self.layout, G::RATE, G::UPDATES);
+        self.events.clear();
+        self.newest.clear();
     }
 
     /// What cannot be read is nothing that this build could show.
@@ -412,7 +427,7 @@ impl<G: Hosted> View<G> {
             // It was on its way before the welcome.
             return Ok(());
         }
-        let update = read_update(bytes, self.received.newest_number(), self.timeline.newest())?;
+        let update = read_update(bytes, self.timeline.newest())?;
         let head = update.head;
         let understood = self.received.take(&self.layout, &head, update.delta)?;
         if understood {
@@ -456,7 +471,7 @@ impl<G: Hosted> View<G> {
 
     fn report(&mut self) {
         let report = Report {
-            newest: self.received.newest().map(|_| self.received.newest_number() as u16),
+            newest: self.received.newest().map(|newest| newest.tick.0 as u16),
             mask: self.received.mask(),
             clock_us: self.now.as_micros() as u32,
             tick: self.tick,

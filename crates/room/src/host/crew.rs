@@ -19,14 +19,12 @@ pub(crate) const MAX_CREW: usize = 32;
 
 /// Updates that are kept for those who may have them: whoever has not said so for longer is left behind.
 const MAX_SENT: usize = 24;
-const _: () = assert!((MAX_SENT as u32) < MAX_BACK && MAX_SENT < MASK_BITS as usize);
 
 /// How often an update that came out too long is made again with less in it.
 const TRIES: u32 = 4;
 
 /// An update that was sent.
 struct Sent {
-    number: u32,
     snapshot: Snapshot,
     models: Models,
     /// Members that have not said that they have it.
@@ -71,7 +69,7 @@ impl Shelf {
     fn fresh(&mut self, layout: &Layout) -> Box<Sent> {
         self.spare.pop().unwrap_or_else(|| {
             let (snapshot, models) = (self.nothing.clone(), Models::new(layout));
-            Box::new(Sent { number: 0, snapshot, models, missing: 0 })
+            Box::new(Sent { snapshot, models, missing: 0 })
         })
     }
 
@@ -95,7 +93,6 @@ pub(crate) struct Crew {
     /// Members without whose word nothing is taken for known.
     needed: u32,
     shelf: Shelf,
-    next: u32,
     choice: Choice,
     /// Lossy events since the last update, coded; each ends where the list says, with its tick.
     events: Vec<u8>,
@@ -114,7 +111,6 @@ impl Crew {
                 spare: Vec::new(),
                 nothing: Snapshot::new(layout),
             },
-            next: 1,
             choice: Choice::default(),
             events: Vec::new(),
             event_ends: Vec::new(),
@@ -151,13 +147,13 @@ impl Crew {
         self.members.iter().position(|other| *other == Some(member))
     }
 
-    /// The last number that was sent.
-    pub fn newest(&self) -> u32 {
-        self.next - 1
+    /// The tick of the last update.
+    pub fn newest(&self) -> Tick {
+        self.shelf.latest().tick
     }
 
     /// A member says what it has: an update and, bit by bit, those before it.
-    pub fn on_report(&mut self, member: Member, newest: u32, mask: u32) {
+    pub fn on_report(&mut self, member: Member, newest: Tick, mask: u64) {
         let Some(slot) = self.slot_of(member) else { return };
         let bit = 1 << slot;
         if self.needed & bit == 0 {
@@ -166,7 +162,7 @@ impl Crew {
             return self.shelf.forget();
         }
         for sent in &mut self.shelf.sent {
-            let has = match newest.checked_sub(sent.number) {
+            let has = match newest.0.checked_sub(sent.snapshot.tick.0) {
                 Some(0) => true,
                 Some(back @ 1..=MASK_BITS) => mask >> (back - 1) & 1 == 1,
                 _ => false,
@@ -179,9 +175,10 @@ impl Crew {
     }
 
     /// Whoever has said nothing for too long is not waited for.
-    fn leave_behind(&mut self) {
+    fn leave_behind(&mut self, now: Tick) {
         let shelf = &mut self.shelf;
-        if shelf.sent.len() < MAX_SENT {
+        let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
+        if shelf.sent.len() < MAX_SENT && now.ticks_since(oldest) <= MAX_BACK {
             return;
         }
         let lagging =
@@ -190,7 +187,8 @@ impl Crew {
             self.needed &= !lagging;
             shelf.settle(self.needed);
         }
-        if shelf.sent.len() >= MAX_SENT {
+        let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
+        if shelf.sent.len() >= MAX_SENT || now.ticks_since(oldest) > MAX_BACK {
             shelf.forget();
         }
     }
@@ -203,7 +201,7 @@ impl Crew {
 
     /// Makes the next update: its coded rest goes into `out`, in place of what was there, and its events into `events`.
     pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
-        self.leave_behind();
+        self.leave_behind(around.tick);
         let Crew { shelf, choice, view, .. } = self;
         choice.plan(shelf.latest(), shelf.base().map(|base| base.snapshot.tick), *view, around);
         let mut fresh = shelf.fresh(around.layout);
@@ -222,15 +220,9 @@ impl Crew {
             choice.tighten(out.len());
         }
         choice.learn(out.len());
-        let head = Head {
-            number: self.next,
-            base: shelf.base().map(|base| base.number),
-            tick: around.tick,
-            partial,
-        };
-        (fresh.number, fresh.missing) = (head.number, self.needed);
+        let head = Head { tick: around.tick, base: shelf.base().map(|base| base.snapshot.tick), partial };
+        fresh.missing = self.needed;
         shelf.sent.push_back(fresh);
-        self.next += 1;
         self.take_events(around, out.len(), events);
         head
     }

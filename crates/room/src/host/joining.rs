@@ -172,6 +172,7 @@ impl<G: Hosted> Host<G> {
                 if let Some(who) = self.who.get_mut(&member) {
                     who.crew = crew;
                 }
+                self.say(member, &ToView::View(view.0));
             }
         }
     }

@@ -4,18 +4,18 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use sametick_sim::Tick;
 use sametick_wire::Malformed;
 
 use crate::delta;
-use crate::message::{Head, MASK_BITS, MAX_BACK};
+use crate::message::{Head, MASK_BITS};
 use crate::models::Models;
 use crate::snapshot::{Layout, Snapshot};
 
-/// Updates that are kept at most: as far as a head can speak of.
-const MAX_KEPT: usize = MAX_BACK as usize + 1;
+/// Updates that are kept at most: more than a host keeps.
+const MAX_KEPT: usize = 64;
 
 struct Update {
-    number: u32,
     snapshot: Snapshot,
     models: Models,
 }
@@ -26,27 +26,28 @@ pub(crate) struct Received {
     kept: VecDeque<Box<Update>>,
     spare: Vec<Box<Update>>,
     nothing: Snapshot,
-    newest: u32,
-    mask: u32,
+    mask: u64,
+    /// How many ticks lie between two updates.
+    every: u32,
     lost: u64,
 }
 
 impl Received {
-    pub fn new(layout: &Layout) -> Received {
+    pub fn new(layout: &Layout, every: u32) -> Received {
         Received {
             kept: VecDeque::new(),
             spare: Vec::new(),
             nothing: Snapshot::new(layout),
-            newest: 0,
             mask: 0,
+            every,
             lost: 0,
         }
     }
 
-    /// Numbers begin anew.
+    /// Begins anew.
     pub fn forget(&mut self) {
         self.spare.extend(self.kept.drain(..));
-        (self.newest, self.mask) = (0, 0);
+        self.mask = 0;
     }
 
     /// What the newest update says.
@@ -54,13 +55,8 @@ impl Received {
         self.kept.back().map(|update| &update.snapshot)
     }
 
-    /// Its number.
-    pub fn newest_number(&self) -> u32 {
-        self.newest
-    }
-
-    /// Bit n: the update n + 1 before the newest has arrived, too.
-    pub fn mask(&self) -> u32 {
+    /// Bit n: an update of n + 1 ticks before the newest has arrived, too.
+    pub fn mask(&self) -> u64 {
         self.mask
     }
 
@@ -71,16 +67,16 @@ impl Received {
 
     /// Takes an update. Returns whether it was understood: not if it is old, or what it is coded against is not there.
     pub fn take(&mut self, layout: &Layout, head: &Head, delta: &[u8]) -> Result<bool, Malformed> {
-        if head.number <= self.newest && !self.kept.is_empty() {
+        if self.newest().is_some_and(|newest| head.tick <= newest.tick) {
             return Ok(false);
         }
-        let base = self.kept.iter().find(|update| Some(update.number) == head.base);
+        let base = self.kept.iter().find(|update| Some(update.snapshot.tick) == head.base);
         if base.is_none() && head.base.is_some() {
             self.lost += 1;
             return Ok(false);
         }
         let mut fresh = self.spare.pop().unwrap_or_else(|| {
-            Box::new(Update { number: 0, snapshot: self.nothing.clone(), models: Models::new(layout) })
+            Box::new(Update { snapshot: self.nothing.clone(), models: Models::new(layout) })
         });
         match base {
             Some(base) => fresh.models.copy_from(&base.models),
@@ -88,27 +84,26 @@ impl Received {
         }
         let known = base.map_or(&self.nothing, |base| &base.snapshot);
         delta::decode(&mut fresh.models, known, head.tick, delta, &mut fresh.snapshot)?;
-        fresh.number = head.number;
-        self.note(head.number);
+        self.note(head.tick);
         self.kept.push_back(fresh);
         self.prune(head);
         Ok(true)
     }
 
-    fn note(&mut self, number: u32) {
-        let ahead = number - self.newest;
-        if self.newest > 0 {
-            self.lost += u64::from(ahead - 1);
-            let moved = self.mask.checked_shl(ahead).unwrap_or(0);
-            self.mask = if ahead <= MASK_BITS { moved | 1 << (ahead - 1) } else { 0 };
-        }
-        self.newest = number;
+    fn note(&mut self, tick: Tick) {
+        let Some(newest) = self.newest() else { return };
+        let ahead = tick.ticks_since(newest.tick);
+        self.lost += u64::from((ahead / self.every).saturating_sub(1));
+        let moved = self.mask.checked_shl(ahead).unwrap_or(0);
+        self.mask = if ahead <= MASK_BITS { moved | 1 << (ahead - 1) } else { 0 };
     }
 
     /// Nothing is coded against what is older than what this one spoke of: the host never goes back.
     fn prune(&mut self, head: &Head) {
-        let oldest = head.base.unwrap_or(0);
-        while self.kept.len() > MAX_KEPT || self.kept.front().is_some_and(|update| update.number < oldest) {
+        let oldest = head.base.unwrap_or(Tick::ZERO);
+        while self.kept.len() > MAX_KEPT
+            || self.kept.front().is_some_and(|update| update.snapshot.tick < oldest)
+        {
             self.spare.extend(self.kept.pop_front());
         }
     }

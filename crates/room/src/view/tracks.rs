@@ -97,11 +97,7 @@ impl Tracks {
             }
             let over =
                 |track: &Track| track.gone.is_some_and(|gone| shown_us >= rate.due_micros(gone) as i64);
-            if lane.tracks.iter().any(over) {
-                let (gone, stay) = lane.tracks.drain(..).partition(over);
-                lane.tracks = stay;
-                lane.spare = gone;
-            }
+            lane.spare.extend(lane.tracks.extract_if(.., |track| over(track)));
         }
     }
 

@@ -1,6 +1,8 @@
 //! A small game to test rooms with: walkers on a wide field, stones that lie about, and secrets.
 
-use sametick_sim::replica::{Apart, Audience, Entity, Events, Hosted, Kind, NoCommand, Promise, Scene, ViewId};
+use sametick_sim::replica::{
+    Apart, Audience, Entity, Events, Hosted, Kind, NoCommand, Promise, Scene, ViewId,
+};
 use sametick_sim::{BuildId, Game, Inputs, Rng, Schema, Seat, Tick, TickRate};
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +10,8 @@ pub const NEAR: f32 = 1_000.0;
 pub const FAR: f32 = 3_000.0;
 pub const SPEED: i32 = 8;
 const WIDE: i32 = 6_000;
+/// So many drifters never turn: they go on until they stand at the edge.
+pub const MARCHERS: usize = 6;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
 pub struct Setup {
@@ -161,7 +165,10 @@ impl Game for Field {
         self.tick = self.tick.next();
         self.shouted.clear();
         let first = inputs.iter().filter_map(|row| Some((row.input?, row.seat)));
-        self.first = first.filter(|(input, _)| input.shout).min_by_key(|(input, _)| input.place).map(|(_, seat)| seat.0);
+        self.first = first
+            .filter(|(input, _)| input.shout)
+            .min_by_key(|(input, _)| input.place)
+            .map(|(_, seat)| seat.0);
         for row in inputs {
             let seat = row.seat.index();
             if row.joined {
@@ -180,8 +187,8 @@ impl Game for Field {
                 self.walkers[seat] = None;
             }
         }
-        for drifter in &mut self.drifters {
-            if self.rng.chance(1, 15) {
+        for (number, drifter) in self.drifters.iter_mut().enumerate() {
+            if number >= MARCHERS && self.rng.chance(1, 15) {
                 drifter.way = [0; 2].map(|_: i32| self.rng.below(3) as i32 - 1);
             }
             walk(&mut drifter.at, drifter.way[0] as i8, drifter.way[1] as i8);
