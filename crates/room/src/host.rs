@@ -16,7 +16,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record, TickInputs};
-use sametick_sim::replica::{Events, Hosted, ViewId};
+use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
 use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, canon};
 use sametick_wire::claims::Claims;
 use sametick_wire::control;
@@ -192,7 +192,7 @@ impl<G: Hosted> Host<G> {
             scenery: Scenery::of::<G>(),
             grids: G::KINDS.iter().map(|_| Grid::default()).collect(),
             cadences: G::KINDS.iter().map(|kind| Cadence::of(kind, G::RATE, G::UPDATES)).collect(),
-            own: alloc::vec![0; layout.kinds().last().map_or(0, |kind| kind.width())],
+            own: alloc::vec![0; layout.kinds().last().map_or(0, Kind::width)],
             layout,
             inputs: Inputs::new(),
             arrived: Vec::new(),

@@ -25,6 +25,9 @@ pub const MAX_EVENT: usize = 256;
 /// How many ticks before the newest update a report says what has arrived.
 pub const MASK_BITS: u32 = 64;
 
+/// What round trips are counted in: two seconds are enough.
+pub const RTT_UNIT_US: u64 = 32;
+
 /// An update is coded against one that is at most so many ticks older.
 pub const MAX_BACK: u32 = 255;
 
@@ -138,6 +141,8 @@ pub struct Report {
     pub tick: Tick,
     /// How long ago that was.
     pub ago_us: u16,
+    /// A round trip, in units of [`RTT_UNIT_US`].
+    pub rtt: u16,
 }
 
 impl Report {
@@ -152,6 +157,7 @@ impl Report {
         bits.bits(self.clock_us.into(), 32);
         bits.bits(self.tick.0.into(), 32);
         bits.bits(self.ago_us.into(), 16);
+        bits.bits(self.rtt.into(), 16);
         bits.finish();
     }
 
@@ -163,7 +169,8 @@ impl Report {
             let newest = if seen { Some(bits.bits(TICK_BITS)? as u16) } else { None };
             let mask = if seen { bits.bits(MASK_BITS)? } else { 0 };
             let (clock_us, tick) = (bits.bits(32)? as u32, Tick(bits.bits(32)? as u32));
-            Ok(Report { newest, mask, clock_us, tick, ago_us: bits.bits(16)? as u16 })
+            let (ago_us, rtt) = (bits.bits(16)? as u16, bits.bits(16)? as u16);
+            Ok(Report { newest, mask, clock_us, tick, ago_us, rtt })
         };
         let report = read(&mut bits)?;
         bits.finish()?;
@@ -287,11 +294,17 @@ mod tests {
 
     #[test]
     fn reports_have_these_bytes_and_are_read_again() {
-        let report =
-            Report { newest: Some(0x1234), mask: 0b101, clock_us: 70_000, tick: Tick(99), ago_us: 500 };
+        let report = Report {
+            newest: Some(0x1234),
+            mask: 0b101,
+            clock_us: 70_000,
+            tick: Tick(99),
+            ago_us: 500,
+            rtt: 9,
+        };
         let mut bytes = Vec::new();
         report.put(&mut bytes);
-        assert_eq!(bytes.len(), 21);
+        assert_eq!(bytes.len(), 23);
         assert_eq!(Report::read(&bytes), Ok(report));
         let early = Report { tick: Tick(3), ..Report::default() };
         bytes.clear();

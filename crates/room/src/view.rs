@@ -22,7 +22,7 @@ use sametick_wire::{Channel, Malformed, control};
 
 use crate::host::slack_us;
 use crate::message::{
-    Head, Join, MAX_SETUP, Report, Seated, ToHost, ToView, Welcome, read_events, read_update,
+    Head, Join, MAX_SETUP, RTT_UNIT_US, Report, Seated, ToHost, ToView, Welcome, read_events, read_update,
 };
 use crate::snapshot::Layout;
 pub use foresight::Errors;
@@ -476,6 +476,7 @@ impl<G: Hosted> View<G> {
             clock_us: self.now.as_micros() as u32,
             tick: self.tick,
             ago_us: u16::try_from(self.now.micros_since(self.acted_at)).unwrap_or(u16::MAX),
+            rtt: u16::try_from(self.path.rtt_us / RTT_UNIT_US).unwrap_or(u16::MAX),
         };
         self.outbox.push(Output::Send(Channel::State), |out| report.put(out));
     }

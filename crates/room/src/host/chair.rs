@@ -8,7 +8,7 @@ use sametick_sim::{Tick, TickRate, Time, from_canonical};
 use sametick_wire::Member;
 use sametick_wire::inputs::Opaque;
 
-use crate::message::{PaceHead, Report};
+use crate::message::{PaceHead, RTT_UNIT_US, Report};
 
 /// Inputs this far ahead of the present tick are not kept: more than two seconds at 30 Hz.
 const MAX_AHEAD: u32 = 64;
@@ -38,6 +38,8 @@ struct Reading {
     low: u32,
     tick: Tick,
     ago_us: i64,
+    /// How long what they send takes to get here.
+    transit_us: i64,
 }
 
 impl Clock {
@@ -46,8 +48,8 @@ impl Clock {
             Some(last) => last.clock_us + i64::from(report.clock_us.wrapping_sub(last.low) as i32),
             None => i64::from(report.clock_us),
         };
-        let ago_us = report.ago_us.into();
-        self.last = Some(Reading { clock_us, low: report.clock_us, tick: report.tick, ago_us });
+        let (ago_us, transit_us) = (report.ago_us.into(), (u64::from(report.rtt) * RTT_UNIT_US / 2) as i64);
+        self.last = Some(Reading { clock_us, low: report.clock_us, tick: report.tick, ago_us, transit_us });
         if now.micros_since(self.span_began) >= REMEMBERED_US {
             self.least_us = [None, self.least_us[0]];
             self.span_began = now;
@@ -63,7 +65,7 @@ impl Clock {
         let least_us = self.least_us.iter().flatten().min();
         let (Some(last), Some(least_us)) = (self.last, least_us) else { return now_us };
         let later = (i64::from(tick.0) - i64::from(last.tick.0)) * rate.tick_micros() as i64;
-        (last.clock_us + least_us - last.ago_us + later).clamp(now_us - MAX_AGE_US, now_us)
+        (last.clock_us + least_us - last.transit_us - last.ago_us + later).clamp(now_us - MAX_AGE_US, now_us)
     }
 }
 

@@ -273,8 +273,7 @@ impl Choice {
 
     /// What changed entities cost.
     pub fn learn(&mut self, length: usize) {
-        if self.told > 0 {
-            let cost = (length as u32).saturating_mul(COST_UNIT) / self.told;
+        if let Some(cost) = (length as u32).saturating_mul(COST_UNIT).checked_div(self.told) {
             // Twice as much is believed at once, less only slowly.
             self.cost = cost.max((7 * self.cost + cost) / 8).max(COST_UNIT / 16);
         }

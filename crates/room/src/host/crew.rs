@@ -1,6 +1,5 @@
 //! Everyone who shares a view: what they have been sent, what they have, and what they are sent next.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -34,10 +33,10 @@ struct Sent {
 /// The updates that something can still be coded against.
 struct Shelf {
     /// The oldest first: the base, if there is one, and all since.
-    sent: VecDeque<Box<Sent>>,
+    sent: VecDeque<Sent>,
     /// Whether everybody has the first.
     known: bool,
-    spare: Vec<Box<Sent>>,
+    spare: Vec<Sent>,
     nothing: Snapshot,
 }
 
@@ -49,7 +48,7 @@ impl Shelf {
 
     /// The newest update that everybody has.
     fn base(&self) -> Option<&Sent> {
-        self.sent.front().filter(|_| self.known).map(|sent| &**sent)
+        self.sent.front().filter(|_| self.known)
     }
 
     /// Nothing is known to everybody any more.
@@ -66,10 +65,10 @@ impl Shelf {
     }
 
     /// A place for the next one.
-    fn fresh(&mut self, layout: &Layout) -> Box<Sent> {
+    fn fresh(&mut self, layout: &Layout) -> Sent {
         self.spare.pop().unwrap_or_else(|| {
             let (snapshot, models) = (self.nothing.clone(), Models::new(layout));
-            Box::new(Sent { snapshot, models, missing: 0 })
+            Sent { snapshot, models, missing: 0 }
         })
     }
 

@@ -1,6 +1,5 @@
 //! The updates that have arrived, as far as something may still be coded against them.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -23,8 +22,8 @@ struct Update {
 /// The updates that have arrived.
 pub(crate) struct Received {
     /// The oldest first.
-    kept: VecDeque<Box<Update>>,
-    spare: Vec<Box<Update>>,
+    kept: VecDeque<Update>,
+    spare: Vec<Update>,
     nothing: Snapshot,
     mask: u64,
     /// How many ticks lie between two updates.
@@ -75,9 +74,10 @@ impl Received {
             self.lost += 1;
             return Ok(false);
         }
-        let mut fresh = self.spare.pop().unwrap_or_else(|| {
-            Box::new(Update { snapshot: self.nothing.clone(), models: Models::new(layout) })
-        });
+        let mut fresh = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| Update { snapshot: self.nothing.clone(), models: Models::new(layout) });
         match base {
             Some(base) => fresh.models.copy_from(&base.models),
             None => fresh.models.reset(),

@@ -72,7 +72,7 @@ impl Timeline {
         } else {
             shown_us + passed_us + behind_us.clamp(-passed_us / GENTLY, passed_us / GENTLY)
         };
-        let next_us = moved_us.min(newest_us).max(shown_us);
+        let next_us = moved_us.min(newest_us);
         if moved_us > newest_us {
             self.frozen_us += (moved_us - next_us.max(moved_us - passed_us)).max(0) as u64;
         }

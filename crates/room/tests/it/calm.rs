@@ -1,10 +1,12 @@
 //! On a calm network.
 
+use std::collections::BTreeMap;
+
 use sametick_room::HostConfig;
 use sametick_sim::record::{Record, decode_inputs};
-use sametick_sim::{Game, Inputs, StateHash};
+use sametick_sim::{Game, Inputs, Seat, StateHash, from_canonical};
 
-use crate::field::{Field, Happening, Score, Setup, Walker};
+use crate::field::{Field, Happening, Score, Setup, Step, Walker};
 use crate::world::{World, truth};
 
 fn world(seed: u64, profile: &str) -> World {
@@ -13,8 +15,8 @@ fn world(seed: u64, profile: &str) -> World {
 
 #[test]
 fn what_is_foreseen_is_what_the_host_comes_to() {
-    for seed in [2, 4, 5] {
-        let mut world = world(seed, "rtt=80ms");
+    for (seed, profile) in [(2, "rtt=80ms"), (4, "rtt=5ms"), (5, "rtt=250ms")] {
+        let mut world = world(seed, profile);
         (0..3).for_each(|_| {
             world.join();
         });
@@ -77,6 +79,34 @@ fn shouts_arrive_once_and_in_order() {
     assert!(shouts(0).len() > 20);
     assert_eq!(shouts(0), shouts(1));
     assert_eq!(shouts(0), shouts(2));
+}
+
+/// By the time at which they were made, not by when they came or who sits where (B10).
+#[test]
+fn inputs_of_a_tick_have_their_order() {
+    let mut world = world(4, "rtt=20ms");
+    (0..3).for_each(|_| {
+        world.join();
+    });
+    // Whoever is farther away acts earlier for the same tick.
+    world.players[1].pair.set_profile("rtt=240ms".parse().unwrap());
+    world.players[2].pair.set_profile("rtt=120ms".parse().unwrap());
+    world.run_millis(15_000);
+    let seats: Vec<Seat> = world.players.iter().map(|player| player.view.seat().unwrap()).collect();
+    let mut orders = BTreeMap::new();
+    for record in &world.records[world.records.len() - 200..] {
+        let Record::Inputs(rows) = record else { continue };
+        let place = |seat: &Seat| {
+            let row = rows.get(*seat)?;
+            from_canonical::<Step>(row.input?).ok().map(|step| step.place)
+        };
+        if let [Some(near), Some(far), Some(middle)] = [0, 1, 2].map(|player| place(&seats[player])) {
+            *orders.entry((far, middle, near)).or_insert(0) += 1;
+        }
+    }
+    let all: u32 = orders.values().sum();
+    assert!(all > 150, "{orders:?}");
+    assert!(orders[&(0, 1, 2)] * 10 > all * 9, "{orders:?}");
 }
 
 #[test]

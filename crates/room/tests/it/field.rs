@@ -150,7 +150,7 @@ impl Game for Field {
         });
         Field {
             tick: Tick::ZERO,
-            crews: setup.seed % 3 == 0,
+            crews: setup.seed.is_multiple_of(3),
             walkers: Vec::new(),
             drifters: drifters.collect(),
             stones,

@@ -14,8 +14,9 @@ use crate::world::{Player, World, distance, truth};
 /// Seeds that the test command tries; `cargo xtask long rooms` tries more.
 const SEEDS: u64 = 300;
 
+#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
 fn seeds() -> u64 {
-    std::env::var("SAMETICK_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS)
+    std::env::var_os("SAMETICK_SEEDS").map_or(SEEDS, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
 
 fn bad(rng: &mut Rng) -> String {
@@ -34,10 +35,10 @@ fn has_converged(world: &World, player: &Player) -> Result<(), String> {
     for (number, truth) in truth::<Walker>(then) {
         let away = distance(eye, truth.at);
         match known.get(&number) {
-            Some(walker) if away < NEAR => {
-                if (walker.at, walker.shouts) != (truth.at, truth.shouts) {
-                    return Err(format!("walker {number} is {walker:?}, not {truth:?}"));
-                }
+            Some(Walker { at, shouts, mood, .. })
+                if away < NEAR && (*at, *shouts, *mood) != (truth.at, truth.shouts, truth.mood) =>
+            {
+                return Err(format!("walker {number} is at {at:?}, {shouts}, {mood}, not {truth:?}"));
             }
             None if away < FAR => return Err(format!("walker {number} is missing")),
             _ => {}
