@@ -8,6 +8,7 @@ pub mod host;
 pub mod message;
 pub mod models;
 mod odds;
+pub mod pair;
 mod row;
 pub mod snapshot;
 mod spin;

@@ -61,14 +61,14 @@ fn shouts_arrive_once_and_in_order() {
         world.join();
     });
     world.run_millis(4_000);
-    world.players.iter_mut().for_each(|player| player.heard.clear());
+    world.checks.heard.clear();
     let from = world.host.tick();
     world.run_millis(20_000);
-    world.players.iter_mut().for_each(|player| player.still = true);
+    world.stand_still();
     let to = world.host.tick();
     world.run_millis(4_000);
     let shouts = |index: usize| -> Vec<_> {
-        let heard = world.players[index].heard.iter();
+        let heard = world.checks.heard[&index].iter();
         heard
             .filter(|(tick, what)| {
                 *tick > from + 30 && *tick <= to - 30 && matches!(what, Happening::Shout(_))

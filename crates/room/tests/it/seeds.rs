@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use sametick_room::HostConfig;
+use sametick_room::pair::Player;
 use sametick_room::view::Status;
 use sametick_sim::Rng;
 use sametick_sim::record::Record;
 use sametick_sim::replica::Hosted;
 
-use crate::field::{Drifter, FAR, NEAR, SPEED, Setup, Stone, Walker};
-use crate::world::{Player, World, distance, truth};
+use crate::field::{Drifter, FAR, Field, NEAR, SPEED, Setup, Stone, Walker};
+use crate::world::{World, distance, truth};
 
 /// Seeds that the test command tries; `cargo xtask long rooms` tries more.
 const SEEDS: u64 = 300;
@@ -26,10 +27,10 @@ fn bad(rng: &mut Rng) -> String {
 
 /// Whether everything near is as it was at the tick of the newest update, everything far as it was not long before, and
 /// nothing is missing.
-fn has_converged(world: &World, player: &Player) -> Result<(), String> {
+fn has_converged(world: &World, player: &Player<Field>) -> Result<(), String> {
     let view = &player.view;
     let id = view.view_id().ok_or("is not in")?;
-    let then = world.past.get(&view.newest_tick()).ok_or("has nothing")?;
+    let then = world.checks.past.get(&view.newest_tick()).ok_or("has nothing")?;
     let eye = then.eye(id);
     let known: BTreeMap<u32, Walker> = view.newest().iter().collect();
     for (number, truth) in truth::<Walker>(then) {
@@ -52,7 +53,7 @@ fn has_converged(world: &World, player: &Player) -> Result<(), String> {
                 return Err(format!("drifter {number} is {drifter:?}, not {truth:?}"));
             }
             Some(drifter) => {
-                let lately = world.past.range(..=view.newest_tick()).rev().take(18);
+                let lately = world.checks.past.range(..=view.newest_tick()).rev().take(18);
                 let was = { lately }.any(|(_, state)| state.drifters[number as usize].at == drifter.at);
                 if !was {
                     return Err(format!("drifter {number} was not at {:?} lately", drifter.at));
@@ -103,7 +104,7 @@ fn run(seed: u64) -> u64 {
         }
     }
     world.set_profile("rtt=40ms");
-    world.players.iter_mut().for_each(|player| player.still = true);
+    world.stand_still();
     // What does not fit into few bytes takes a while.
     world.run_millis(if budget_bytes < 900 { 9_000 } else { 2_500 });
     let mut last = Ok(());
@@ -119,7 +120,7 @@ fn run(seed: u64) -> u64 {
         world.run_millis(100);
     }
     assert_eq!(last, Ok(()), "seed {seed}");
-    world.checked
+    world.checks.checked
 }
 
 #[test]
