@@ -8,7 +8,7 @@ use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
 use sametick_conformance::{Medley, Order, Setup};
 use sametick_fuzz::part;
 use sametick_lockstep::message::{Claim, Pace, Seated, ToPeer, put_ticks, to_bytes};
-use sametick_lockstep::peer::JoinAs;
+use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{Inputs, Seat, Tick, Time, to_canonical};
 use sametick_wire::access::AccessKey;
@@ -62,7 +62,7 @@ sametick_fuzz::target!(allowing 64 << 20, |bytes: &[u8]| {
 });
 
 struct World {
-    client: Client<Medley>,
+    client: Client<Peer<Medley>>,
     now: Time,
     /// The server's end, once it has answered.
     server: Option<Link>,
@@ -128,7 +128,7 @@ impl World {
         let (tick, agreed) = (self.closed, Tick::ZERO);
         let (channel, message) = match argument & 7 {
             0 | 3 => {
-                let have = self.client.peer().and_then(|peer| peer.confirmed()).map_or(Tick::ZERO, |it| it.0);
+                let have = self.client.side().and_then(|peer| peer.confirmed()).map_or(Tick::ZERO, |it| it.0);
                 let first = if argument & 7 == 0 { Tick(1) } else { have.next() };
                 let (seat, claim) = (Some(Seat(u16::from(argument >> 3))), Claim { run: 1, token: [9; 16] });
                 let setup = to_canonical(&Setup { seed: 1 }).expect("it serialises");

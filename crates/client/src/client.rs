@@ -5,18 +5,18 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use sametick_lockstep::peer::{self, JoinAs, Peer};
-use sametick_sim::{Game, Tick, Time, schema_hash_of};
+use sametick_sim::{Tick, Time};
 use sametick_wire::access::AccessKey;
-use sametick_wire::hello::{Answer, Hello, HelloError, Identity, Intent, Refusal, Stamp};
+use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Carrier, LaneId, Link, LinkStats, link};
+use sametick_wire::{Carrier, LaneId, Link, LinkStats, link, side};
 
 use crate::route::{Attempt, Routes};
+use crate::side::{Side, Standing};
 use crate::status::{Status, Totals};
 
-/// A relay sends something many times a second: after this long without anything the connection is dead, whatever its
+/// A relay or a host sends something many times a second: after this long without anything the connection is dead, whatever its
 /// carrier says, and another is dialled. Twice the longest stall that a good network has now and then.
 const SILENCE_US: u64 = 4_000_000;
 
@@ -37,11 +37,11 @@ mod drain;
 
 /// What a client is to do.
 #[derive(Clone)]
-pub struct Plan<G: Game> {
-    /// The session to join.
+pub struct Plan<S: Side> {
+    /// The session to join, or the room to enter.
     pub session: String,
     /// How to take part in it.
-    pub join: JoinAs<G>,
+    pub join: S::JoinAs,
     /// What proves the passphrase.
     pub key: AccessKey,
     /// What each way to the server can carry, the best first.
@@ -111,38 +111,37 @@ enum Stage {
     Left,
 }
 
-/// The whole client.
-pub struct Client<G: Game> {
+/// The whole client, for a [`Peer`](sametick_lockstep::peer::Peer) or a [`View`](sametick_room::View).
+pub struct Client<S: Side> {
     now: Time,
     began: Time,
-    plan: Plan<G>,
+    plan: Plan<S>,
     hello: Hello,
     routes: Routes,
     attempt: Attempt,
     stage: Stage,
-    peer: Option<Peer<G>>,
+    side: Option<S>,
     /// Carriers to open or close.
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
     netem: Option<Profile>,
     trouble: Option<Trouble<()>>,
     totals: Totals,
-    /// The confirmed tick, to notice when a session begins anew.
+    /// The last tick that is known to have happened, to notice when a session begins anew.
     reached: Tick,
     /// When it wants to be called at the latest.
     wake_at: Time,
 }
 
-impl<G: Game> Client<G> {
+impl<S: Side> Client<S> {
     /// A client that dials at once. Fails if a name is too long.
     ///
     /// # Panics
     /// If there is no route, or the setup is too long for a session.
-    pub fn new(now: Time, plan: Plan<G>) -> Result<Client<G>, HelloError> {
+    pub fn new(now: Time, plan: Plan<S>) -> Result<Client<S>, HelloError> {
         assert!(!plan.routes.is_empty(), "a client needs a way to its server");
-        let identity = Identity { build: G::BUILD, schema: schema_hash_of::<G>() };
-        let intent = Intent::Join { session: plan.session.clone() };
-        let hello = Hello { identity, intent, name: plan.join.name.clone(), ticket: None };
+        let (identity, intent) = (S::identity(), S::intent(plan.session.clone()));
+        let hello = Hello { identity, intent, name: S::who(&plan.join).0.into(), ticket: None };
         hello.to_bytes(&plan.key, Stamp { unix_s: plan.unix_s, nonce: [0; 16] })?;
         let [a, b, c, d, e, f, g, h, ..] = plan.random;
         let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -154,7 +153,7 @@ impl<G: Game> Client<G> {
             hello,
             attempt: Attempt(0),
             stage: Stage::Left,
-            peer: None,
+            side: None,
             calls: VecDeque::new(),
             netem: None,
             trouble: None,
@@ -173,11 +172,11 @@ impl<G: Game> Client<G> {
             Stage::Open { heard_at, .. } if self.now.micros_since(*heard_at) >= STALL_US => {
                 Status::Stalled { since: *heard_at }
             }
-            Stage::Open { opened_at, heard_at, .. } => match self.peer.as_ref().map(Peer::status) {
-                Some(peer::Status::CatchingUp) => Status::CatchingUp,
-                Some(peer::Status::Playing) if self.plan.join.watch => Status::Watching,
-                Some(peer::Status::Playing) => Status::Playing,
-                Some(peer::Status::WaitingForRelay) => Status::Stalled { since: *heard_at },
+            Stage::Open { opened_at, heard_at, .. } => match self.side.as_ref().map(S::standing) {
+                Some(Standing::CatchingUp) => Status::CatchingUp,
+                Some(Standing::Playing) if S::who(&self.plan.join).1 => Status::Watching,
+                Some(Standing::Playing) => Status::Playing,
+                Some(Standing::Ahead) => Status::Stalled { since: *heard_at },
                 _ if self.now.micros_since(*opened_at) >= WAITING_US => Status::Waiting,
                 _ => Status::Joining,
             },
@@ -188,8 +187,13 @@ impl<G: Game> Client<G> {
     }
 
     /// The player's side of the session, once the server has let it in. It stays while the connection is away.
-    pub fn peer(&self) -> Option<&Peer<G>> {
-        self.peer.as_ref()
+    pub fn side(&self) -> Option<&S> {
+        self.side.as_ref()
+    }
+
+    /// The same, to look at it: what is shown moves on by being looked at.
+    pub fn side_mut(&mut self) -> Option<&mut S> {
+        self.side.as_mut()
     }
 
     /// The carrier that was dialled last.
@@ -249,26 +253,26 @@ impl<G: Game> Client<G> {
     }
 
     /// Takes what happened.
-    pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) {
+    pub fn handle(&mut self, now: Time, input: Input<'_, S::Input>) {
         self.wake(now);
         match input {
             Input::Carrier(attempt, carried) if attempt == self.attempt => self.on_carried(carried),
             Input::Carrier(..) => {}
-            Input::Local(input) => self.tell_peer(peer::Input::Local(input)),
+            Input::Local(input) => self.tell_side(side::Input::Local(input)),
             Input::Timeout => {
                 if let Stage::Open { link, .. } = &mut self.stage {
                     // Time is never malformed.
                     let _ = link.handle(self.now, link::Input::Timeout);
-                    self.tell_peer(peer::Input::Timeout);
+                    self.tell_side(side::Input::Timeout);
                 }
             }
         }
     }
 
     /// What this side says of itself is never malformed.
-    fn tell_peer(&mut self, input: peer::Input<'_, G::Input>) {
-        if let Some(peer) = &mut self.peer {
-            let _ = peer.handle(self.now, input);
+    fn tell_side(&mut self, input: side::Input<'_, S::Input>) {
+        if let Some(side) = &mut self.side {
+            let _ = side.handle(self.now, input);
         }
     }
 
@@ -324,9 +328,9 @@ impl<G: Game> Client<G> {
         let path = link.stats().into();
         self.trouble = self.fresh_trouble();
         self.stage = Stage::Open { link, opened_at: now, heard_at: now, leave_by: None };
-        match &mut self.peer {
-            Some(peer) => peer.rejoin(now, path),
-            None => self.peer = Some(Peer::new(now, &self.plan.join, path)),
+        match &mut self.side {
+            Some(side) => side.rejoin(now, path),
+            None => self.side = Some(S::new(now, &self.plan.join, path)),
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!                     ┌───────────── Client ─────────────┐
-//!  Answer, Datagram ─▶│ routes, backoff ─ Link ─ Peer<G> │─▶ Dial, Datagram, Stream, HangUp   to a carrier
+//!  Answer, Datagram ─▶│ routes, backoff ─ Link ─ Side    │─▶ Dial, Datagram, Stream, HangUp   to a carrier
 //!  Stream, Gone       │           trouble                │─▶ WantInput                        to whoever plays
 //!                     └──────────────────────────────────┘─▶ WakeAt, Done
 //! ```
+//! The [`Side`] is a `Peer` of a session in lockstep, or a `View` of a room.
+//!
 //! A driver opens carriers and moves their bytes: a socket, a browser's WebTransport or WebSocket, or a test in virtual time.
 //! Everything that decides anything is here.
 #![no_std]
@@ -14,8 +16,10 @@ extern crate alloc;
 
 mod client;
 mod route;
+mod side;
 mod status;
 
 pub use client::{Carried, Client, Input, Output, Plan};
 pub use route::Attempt;
+pub use side::{Side, Standing};
 pub use status::{Status, Totals};

@@ -16,6 +16,7 @@ use crate::play::Play;
 use crate::rows::{Opaque, Table};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
+pub use sametick_wire::side::{Input, Output};
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
 pub const MAX_PREDICTED: u32 = 60;
@@ -30,34 +31,6 @@ const ASK_AGAIN_US: u64 = 500_000;
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
 
 mod joining;
-
-/// What happens to a peer.
-#[derive(Debug)]
-pub enum Input<'a, I> {
-    /// A message arrived on the link.
-    Message(Channel, &'a [u8]),
-    /// The player's input for the tick that was asked for.
-    Local(I),
-    /// What the link counts, as [`Output::WantPath`] asked for.
-    Path(Path),
-    /// The time of `WakeAt` has come.
-    Timeout,
-}
-
-/// What a peer wants. Bytes are in the buffer that was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send these bytes on this channel.
-    Send(Channel),
-    /// Hand in the player's input for this tick, with [`Input::Local`].
-    WantInput(Tick),
-    /// Say what the link counts, with [`Input::Path`].
-    WantPath,
-    /// Nothing more before this time.
-    WakeAt(Time),
-    /// Nothing more until a message comes.
-    Wait,
-}
 
 /// What a peer is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -377,10 +377,12 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// The name of whoever sits somewhere.
+    /// The name of whoever sits somewhere, by seat.
     fn seated(&self) -> Vec<Seated> {
         let seated =
             self.who.values().filter_map(|who| Some(Seated { seat: who.seat?, name: who.name.clone() }));
-        seated.collect()
+        let mut seated: Vec<Seated> = seated.collect();
+        seated.sort_by_key(|seated| seated.seat);
+        seated
     }
 }

@@ -18,6 +18,7 @@ use sametick_wire::claims::Claim;
 use sametick_wire::inputs::{Opaque, put_inputs};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
+pub use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, control};
 
 use crate::host::slack_us;
@@ -54,34 +55,6 @@ pub struct JoinAs<G: Hosted> {
     pub watch: bool,
     /// Whether a new room is shown to others.
     pub listed: bool,
-}
-
-/// What happens to a view.
-#[derive(Clone, Copy, Debug)]
-pub enum Input<'a, I> {
-    /// A message arrived on the link.
-    Message(Channel, &'a [u8]),
-    /// The player's input for the tick that was asked for.
-    Local(I),
-    /// What the link counts, as [`Output::WantPath`] asked for.
-    Path(Path),
-    /// The time of `WakeAt` has come.
-    Timeout,
-}
-
-/// What a view wants. Bytes are in the buffer that was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send these bytes on this channel.
-    Send(Channel),
-    /// Hand in the player's input for this tick, with [`Input::Local`].
-    WantInput(Tick),
-    /// Say what the link counts, with [`Input::Path`].
-    WantPath,
-    /// Nothing more before this time.
-    WakeAt(Time),
-    /// Nothing more until a message comes.
-    Wait,
 }
 
 /// What a view is doing.
@@ -226,7 +199,7 @@ impl<G: Hosted> View<G> {
         match &self.stage {
             Stage::Joining => Status::Joining,
             Stage::Refused(why) => Status::Refused(why.clone()),
-            Stage::In(_) if self.stats.updates == 0 => Status::Waiting,
+            Stage::In(_) if self.received.newest().is_none() => Status::Waiting,
             Stage::In(_) if self.timeline.buffer_us() <= 0 => Status::Frozen,
             Stage::In(_) => Status::Playing,
         }
@@ -342,7 +315,7 @@ impl<G: Hosted> View<G> {
         if core::mem::take(&mut self.want_path) {
             return Output::WantPath;
         }
-        let plays = self.seat().is_some() && self.stats.updates > 0;
+        let plays = self.seat().is_some() && self.received.newest().is_some();
         if !plays || self.wants_input {
             return Output::Wait;
         }
@@ -423,11 +396,10 @@ impl<G: Hosted> View<G> {
     }
 
     fn on_update(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        if !matches!(self.stage, Stage::In(_)) {
-            // It was on its way before the welcome.
-            return Ok(());
-        }
-        let update = read_update(bytes, self.timeline.newest())?;
+        // It was on its way before the welcome.
+        let Stage::In(welcome) = &self.stage else { return Ok(()) };
+        let near = self.timeline.newest().max(welcome.tick);
+        let update = read_update(bytes, near)?;
         let head = update.head;
         let understood = self.received.take(&self.layout, &head, update.delta)?;
         if understood {

@@ -189,7 +189,7 @@ pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> String {
 
 /// A game that is played.
 struct Played<G: OnScreen> {
-    client: machine::Client<G>,
+    client: machine::Client<Peer<G>>,
     routes: Vec<Route>,
     held: Held,
     pointer: Option<[f32; 2]>,
@@ -305,7 +305,7 @@ impl<G: OnScreen> Played<G> {
     fn input(&mut self) -> G::Input {
         let controls = Controls { held: self.held, pointer: self.pointer, action: self.press_ticks > 0 };
         self.press_ticks = self.press_ticks.saturating_sub(1);
-        let played = self.client.peer().and_then(|peer| peer.shown().zip(peer.seat()));
+        let played = self.client.side().and_then(|peer| peer.shown().zip(peer.seat()));
         played.map_or_else(G::nothing, |((_, state), seat)| state.input(seat, &controls))
     }
 
@@ -316,7 +316,7 @@ impl<G: OnScreen> Played<G> {
             self.status = status;
             return Some(wanted::STATUS);
         }
-        let peer = self.client.peer()?;
+        let peer = self.client.side()?;
         let (tick, state) = peer.shown()?;
         let hud = Some(state.hud(peer.seat(), peer.roster()));
         if hud != self.hud {
@@ -337,7 +337,7 @@ impl<G: OnScreen> Played<G> {
     }
 
     fn page_status(&self) -> PageStatus {
-        let peer = self.client.peer();
+        let peer = self.client.side();
         let around = Around {
             route: self.route_name(),
             attempt: self.client.attempt().0,
@@ -351,12 +351,12 @@ impl<G: OnScreen> Played<G> {
     }
 
     fn frame(&mut self) -> Vec<f32> {
-        let Some((_, state)) = self.client.peer().and_then(Peer::shown) else { return Vec::new() };
+        let Some((_, state)) = self.client.side().and_then(Peer::shown) else { return Vec::new() };
         numbers(state, &mut self.memory, &mut self.shapes)
     }
 
     fn ghost(&mut self) -> Vec<f32> {
-        let Some((_, state)) = self.client.peer().and_then(Peer::confirmed) else { return Vec::new() };
+        let Some((_, state)) = self.client.side().and_then(Peer::confirmed) else { return Vec::new() };
         numbers(state, &mut self.ghost_memory, &mut self.shapes)
     }
 }

@@ -2,6 +2,7 @@
 
 use sametick_client::Client;
 use sametick_lockstep::diagnostics::Reading;
+use sametick_lockstep::peer::Peer;
 use sametick_sim::{Game, StateHash};
 use serde::Serialize;
 
@@ -35,8 +36,8 @@ pub struct PageDiagnostics {
 
 impl PageDiagnostics {
     /// The figures of a client that has been let in.
-    pub fn of<G: Game>(client: &Client<G>) -> Option<PageDiagnostics> {
-        let peer = client.peer()?;
+    pub fn of<G: Game>(client: &Client<Peer<G>>) -> Option<PageDiagnostics> {
+        let peer = client.side()?;
         let ((tick, _), (confirmed, state)) = (peer.shown()?, peer.confirmed()?);
         let (stats, measured, totals) = (peer.stats(), peer.diagnostics(), client.totals());
         let ms = |us: u32| f64::from(us) / 1_000.0;

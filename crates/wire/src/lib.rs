@@ -34,6 +34,7 @@ mod ranges;
 mod redundant;
 pub mod rtt;
 mod sent;
+pub mod side;
 pub mod ticket;
 pub mod trouble;
 mod window;

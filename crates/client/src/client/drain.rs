@@ -1,17 +1,17 @@
-//! Moves everything along between carrier, bad network, link and peer until there is nothing to do.
+//! Moves everything along between carrier, bad network, link and side until there is nothing to do.
 
 use alloc::format;
 use alloc::vec::Vec;
 
-use sametick_lockstep::peer;
 use sametick_lockstep::session::THROWN_OUT;
-use sametick_sim::{Game, Tick, Time};
+use sametick_sim::Time;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Closed, link};
+use sametick_wire::{Closed, link, side};
 
 use super::{Client, Output, SILENCE_US, STALL_US, Stage};
+use crate::side::{Side, Standing};
 
-impl<G: Game> Client<G> {
+impl<S: Side> Client<S> {
     /// What the client wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
@@ -41,7 +41,7 @@ impl<G: Game> Client<G> {
         }
     }
 
-    /// Moves everything between carrier, link and peer along; none if that changed what the client does.
+    /// Moves everything between carrier, link and side along; none if that changed what the client does.
     fn poll_open(&mut self, buf: &mut Vec<u8>) -> Option<Output> {
         loop {
             self.poll_trouble(buf);
@@ -59,7 +59,7 @@ impl<G: Game> Client<G> {
                     None => continue,
                 },
                 link::Output::Message(channel) => {
-                    self.on_message(peer::Input::Message(channel, buf));
+                    self.on_message(side::Input::Message(channel, buf));
                     continue;
                 }
                 link::Output::Closed(why) => {
@@ -69,10 +69,10 @@ impl<G: Game> Client<G> {
                 link::Output::WakeAt(at) => at,
                 link::Output::Done => return None,
             };
-            match self.poll_peer(buf) {
+            match self.poll_side(buf) {
                 Polled::Again => {}
                 Polled::Out(output) => return Some(output),
-                Polled::WakeAt(peer_at) => return self.sleep(link_at, peer_at),
+                Polled::WakeAt(side_at) => return self.sleep(link_at, side_at),
             }
         }
     }
@@ -103,22 +103,19 @@ impl<G: Game> Client<G> {
         }
     }
 
-    fn on_message(&mut self, message: peer::Input<'_, G::Input>) {
-        let Some(peer) = &mut self.peer else { return };
-        let handled = peer.handle(self.now, message);
-        let confirmed = peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
-        self.totals.restarts += u32::from(confirmed < self.reached);
-        self.reached = confirmed;
-        match peer.status() {
-            peer::Status::Refused(why) => {
-                let why = why.clone();
-                self.end(Stage::Refused(why));
-            }
-            peer::Status::Playing | peer::Status::CatchingUp => self.routes.on_joined(),
+    fn on_message(&mut self, message: side::Input<'_, S::Input>) {
+        let Some(side) = &mut self.side else { return };
+        let handled = side.handle(self.now, message);
+        let reached = side.reached();
+        self.totals.restarts += u32::from(reached < self.reached);
+        self.reached = reached;
+        match side.standing() {
+            Standing::Refused(why) => self.end(Stage::Refused(why)),
+            Standing::Playing | Standing::CatchingUp => self.routes.on_joined(),
             _ => {}
         }
         if handled.is_err() {
-            self.end(Stage::Refused("the relay does not speak the lockstep protocol of this build".into()));
+            self.end(Stage::Refused(S::NONSENSE.into()));
         }
     }
 
@@ -134,29 +131,29 @@ impl<G: Game> Client<G> {
         }
     }
 
-    fn poll_peer(&mut self, buf: &mut Vec<u8>) -> Polled {
-        let (Some(peer), Stage::Open { link, leave_by: None, .. }) = (&mut self.peer, &mut self.stage) else {
+    fn poll_side(&mut self, buf: &mut Vec<u8>) -> Polled {
+        let (Some(side), Stage::Open { link, leave_by: None, .. }) = (&mut self.side, &mut self.stage) else {
             return Polled::WakeAt(None);
         };
-        match peer.poll_output(buf) {
-            peer::Output::Send(channel) => {
+        match side.poll_output(buf) {
+            side::Output::Send(channel) => {
                 // Too much waits only where nothing is heard any more, and that is noticed by itself.
                 let _ = link.send(self.now, channel, buf);
                 Polled::Again
             }
-            peer::Output::WantInput(tick) => Polled::Out(Output::WantInput(tick)),
-            peer::Output::WantPath => {
+            side::Output::WantInput(tick) => Polled::Out(Output::WantInput(tick)),
+            side::Output::WantPath => {
                 // What this side says of itself is never malformed.
-                let _ = peer.handle(self.now, peer::Input::Path(link.stats().into()));
+                let _ = side.handle(self.now, side::Input::Path(link.stats().into()));
                 Polled::Again
             }
-            peer::Output::WakeAt(at) => Polled::WakeAt(Some(at)),
-            peer::Output::Wait => Polled::WakeAt(None),
+            side::Output::WakeAt(at) => Polled::WakeAt(Some(at)),
+            side::Output::Wait => Polled::WakeAt(None),
         }
     }
 
     /// Until when there is nothing to do; none if it is time to give the connection up.
-    fn sleep(&mut self, link_at: Time, peer_at: Option<Time>) -> Option<Output> {
+    fn sleep(&mut self, link_at: Time, side_at: Option<Time>) -> Option<Output> {
         let Stage::Open { heard_at, leave_by, .. } = &self.stage else { return None };
         let silence_at = heard_at.plus_micros(SILENCE_US);
         let stall_at = heard_at.plus_micros(STALL_US);
@@ -174,7 +171,7 @@ impl<G: Game> Client<G> {
         }
         let trouble_at = self.trouble.as_ref().and_then(Trouble::next_at);
         let own = [Some(silence_at), Some(stall_at).filter(|at| *at > self.now), leave_by];
-        let all = own.into_iter().flatten().chain([link_at]).chain(peer_at).chain(trouble_at);
+        let all = own.into_iter().flatten().chain([link_at]).chain(side_at).chain(trouble_at);
         all.min().map(|at| self.wait_until(at))
     }
 
@@ -185,7 +182,7 @@ impl<G: Game> Client<G> {
     }
 }
 
-/// What came of asking the peer.
+/// What came of asking the player's side.
 enum Polled {
     /// Ask the link again.
     Again,

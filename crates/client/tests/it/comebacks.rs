@@ -5,7 +5,10 @@ use sametick_lockstep::peer::Peer;
 use sametick_sim::record::Record;
 use sametick_sim::{Seat, Tick};
 
-use crate::world::World;
+use crate::relayed::Relayed;
+use crate::world;
+
+type World = world::World<Relayed>;
 
 const NETWORKS: [&str; 3] =
     ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
@@ -25,7 +28,14 @@ fn losses(world: &World, number: usize) -> u32 {
 }
 
 fn seat(world: &World, number: usize) -> Option<Seat> {
-    world.players[number].client.peer().and_then(Peer::seat)
+    world.players[number].client.side().and_then(Peer::seat)
+}
+
+/// All clients have the same states, and have told the relay so.
+#[track_caller]
+fn assert_agreement(world: &World) {
+    world.assert_agreement();
+    assert_eq!(world.server.session().agreement().mismatches(), 0);
 }
 
 /// How often somebody is said to have left the session.
@@ -38,10 +48,10 @@ fn two_play_and_agree_on_every_network() {
     for (seed, network) in (0..).zip(NETWORKS) {
         let mut world = two(network, seed);
         world.run_millis(10_000);
-        world.assert_agreement();
+        assert_agreement(&world);
         assert_eq!((losses(&world, 0), losses(&world, 1)), (0, 0), "{network}");
         assert_eq!(world.players[0].dials, [0], "the first route works");
-        assert!(world.session().history().last() > Tick(600));
+        assert!(world.server.session().history().last() > Tick(600));
     }
 }
 
@@ -59,7 +69,7 @@ fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
         world.run_millis(12_000);
         assert_eq!(departures(&world), 0, "{network}");
         assert_eq!(losses(&world, 0), 1, "{network}");
-        world.assert_agreement();
+        assert_agreement(&world);
     }
 }
 
@@ -75,7 +85,7 @@ fn a_connection_cut_on_purpose_comes_back_after_its_time() {
         assert!(world.now.micros_since(now) >= 3_000_000);
         assert_eq!(seat(&world, 1), mine);
         world.run_millis(2_000);
-        world.assert_agreement();
+        assert_agreement(&world);
     }
 }
 
@@ -83,7 +93,7 @@ fn a_connection_cut_on_purpose_comes_back_after_its_time() {
 fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
     for (seed, ms) in [(0, 800), (1, 3_000), (2, 9_000), (3, 30_000), (4, 300_000)] {
         let mut world = two("rtt=40ms,jitter=5ms", seed);
-        let omissions = |world: &World| world.players[1].client.peer().unwrap().stats().omissions;
+        let omissions = |world: &World| world.players[1].client.side().unwrap().stats().omissions;
         let (before, mine) = (omissions(&world), seat(&world, 0));
         world.freeze(0, ms);
         world.run_millis(ms);
@@ -92,7 +102,7 @@ fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
         world.run_millis(3_000);
         assert_eq!(omissions(&world), before, "frozen for {ms} ms: the other lost nothing");
         assert!(losses(&world, 0) <= 1, "frozen for {ms} ms");
-        world.assert_agreement();
+        assert_agreement(&world);
         assert_eq!(seat(&world, 0), mine, "frozen for {ms} ms");
     }
 }
@@ -128,7 +138,7 @@ fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
         world.run_until(3_500, "both play again", |world| world.plays(0) && world.plays(1));
         assert!(world.players.iter().all(|player| player.client.totals().restarts == 1), "begun anew");
         world.run_millis(3_000);
-        world.assert_agreement();
+        assert_agreement(&world);
         assert_ne!(seat(&world, 0), seat(&world, 1));
     }
 }
@@ -157,21 +167,21 @@ fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
     let watcher = world.add_with(plan);
     world.run_until(2_000, "watches", |world| world.players[watcher].client.status() == Status::Watching);
     world.run_millis(2_000);
-    assert_eq!(world.players[watcher].client.peer().unwrap().roster().len(), 2);
+    assert_eq!(world.players[watcher].client.side().unwrap().roster().len(), 2);
     // Also after its connection was lost.
     world.swallow(watcher);
     world.run_until(5_000, "lost", |world| losses(world, watcher) == 1);
     world.run_until(2_000, "watches again", |world| {
         world.players[watcher].client.status() == Status::Watching
     });
-    world.assert_agreement();
+    assert_agreement(&world);
 }
 
 #[test]
 fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
     let mut world = two("rtt=10ms", 9);
     let depth = |world: &World| {
-        let peer = world.players[0].client.peer().unwrap();
+        let peer = world.players[0].client.side().unwrap();
         peer.shown().unwrap().0.ticks_since(peer.confirmed().unwrap().0)
     };
     let before = depth(&world);
@@ -183,5 +193,5 @@ fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
     world.run_millis(40_000);
     assert!(depth(&world) < before + 8, "{} then {}", before, depth(&world));
     assert_eq!(losses(&world, 0), 0);
-    world.assert_agreement();
+    assert_agreement(&world);
 }

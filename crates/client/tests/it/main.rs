@@ -1,4 +1,7 @@
-//! Clients, a relay, carriers and bad networks in virtual time.
+//! Clients, a relay or a host, carriers and bad networks in virtual time.
 
 mod comebacks;
+mod hosted;
+mod relayed;
+mod rooms;
 mod world;

@@ -1,25 +1,51 @@
-//! A relay behind a door, clients that dial it, and carriers between them that can be cut, blocked and frozen.
+//! A server behind a door, clients that dial it, and carriers between them that can be cut, blocked and frozen.
 
 use std::collections::BTreeMap;
 
-use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Status};
-use sametick_lockstep::peer::JoinAs;
-use sametick_lockstep::relay::{self, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Session, THROWN_OUT};
-use sametick_pong::{Pong, Setup, autopilot};
+use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Side, Status};
+use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::record::{Leaving, Record};
-use sametick_sim::{Game, StateHash, Tick, Time};
+use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::access::AccessKey;
-use sametick_wire::hello::{Answer, Door, Intent, Knock};
+use sametick_wire::hello::{Answer, Door, Hello, Knock};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Carrier, LaneId, Link, link};
+use sametick_wire::{Carrier, Channel, LaneId, Link, Member, link};
 
 /// The first route carries datagrams, the second one stream, as in a browser.
 pub const ROUTES: [Carrier; 2] = [Carrier::DatagramsAndStreams, Carrier::Stream];
 
 /// The time of a message to or from the server, on the best of networks.
 const WAY_US: u64 = 5_000;
+
+/// What is at the other end, and how its clients play.
+pub trait Server {
+    type Side: Side;
+
+    /// One that knows nothing of those before it.
+    fn new(now: Time, run: u8, seed: u64) -> Self;
+    /// How a client takes part.
+    fn join(seed: u64, number: usize) -> <Self::Side as Side>::JoinAs;
+    fn open(&mut self, now: Time, member: Member, hello: &Hello);
+    fn message(&mut self, now: Time, member: Member, channel: Channel, bytes: &[u8]);
+    fn closed(&mut self, now: Time, member: Member, why: Leaving);
+    /// Time passes.
+    fn run(&mut self, now: Time);
+    /// What it wants, until there is nothing; bytes are in the buffer.
+    fn poll(&mut self, buf: &mut Vec<u8>) -> Option<Wanted>;
+    /// What a client does in a tick.
+    fn play(side: &Self::Side) -> <Self::Side as Side>::Input;
+    /// A state that all clients have in common, where there is one.
+    fn agreed(side: &Self::Side) -> Option<(Tick, StateHash)>;
+}
+
+/// What a server wants.
+pub enum Wanted {
+    Send(Member, Channel),
+    Close(Member, &'static str),
+    Record(Record),
+    Nothing,
+}
 
 /// What is under way to the client besides a link's bytes.
 enum News {
@@ -49,8 +75,8 @@ struct Wire {
     hung_up: bool,
 }
 
-pub struct Player {
-    pub client: Client<Pong>,
+pub struct Player<S: Side> {
+    pub client: Client<S>,
     wake_at: Option<Time>,
     /// Does not run before this time.
     frozen_until: Time,
@@ -63,54 +89,39 @@ pub struct Player {
     pub dials: Vec<usize>,
 }
 
-pub struct World {
+pub struct World<S: Server> {
     pub now: Time,
-    relay: Relay,
+    pub server: S,
     door: Door,
     wires: Vec<Wire>,
-    pub players: Vec<Player>,
+    pub players: Vec<Player<S::Side>>,
     pub records: Vec<Record>,
     next_member: u64,
-    relay_wake_at: Time,
     profile: Profile,
     seed: u64,
     /// The server does not exist.
     pub down: bool,
 }
 
-fn relay(run: u8) -> Relay {
-    Relay::new(RelayConfig { secret: [run; 32], ..RelayConfig::default() })
-}
-
-impl World {
-    pub fn new(network: &str, seed: u64) -> World {
+impl<S: Server> World<S> {
+    pub fn new(network: &str, seed: u64) -> World<S> {
+        let now = Time::from_millis(1_000);
         World {
-            now: Time::from_millis(1_000),
-            relay: relay(1),
+            now,
+            server: S::new(now, 1, seed),
             door: Door::new(AccessKey::open(), None),
             wires: vec![],
             players: vec![],
             records: vec![],
             next_member: 0,
-            relay_wake_at: Time::ZERO,
             profile: network.parse().unwrap(),
             seed,
             down: false,
         }
     }
 
-    pub fn plan(&self, number: usize) -> Plan<Pong> {
-        let setup = Setup { seed: self.seed, ..Setup::default() };
-        let join = JoinAs {
-            setup,
-            seed: self.seed,
-            seats: 2,
-            wait_for: 1,
-            name: format!("p{number}"),
-            commit: "c0ffee".into(),
-            watch: false,
-            listed: false,
-        };
+    pub fn plan(&self, number: usize) -> Plan<S::Side> {
+        let join = S::join(self.seed, number);
         let mut random = [number as u8; 32];
         random[..8].copy_from_slice(&self.seed.to_le_bytes());
         let routes = ROUTES.to_vec();
@@ -124,7 +135,7 @@ impl World {
         self.add_with(plan)
     }
 
-    pub fn add_with(&mut self, plan: Plan<Pong>) -> usize {
+    pub fn add_with(&mut self, plan: Plan<S::Side>) -> usize {
         self.players.push(Player {
             client: Client::new(self.now, plan).unwrap(),
             wake_at: Some(self.now),
@@ -135,11 +146,6 @@ impl World {
             dials: vec![],
         });
         self.players.len() - 1
-    }
-
-    pub fn session(&self) -> &Session {
-        let key = SessionKey { build: Pong::BUILD, name: "den".into() };
-        self.relay.find(&key).and_then(|id| self.relay.session(id)).expect("the session runs")
     }
 
     /// The carrier of a client swallows everything from now on.
@@ -154,8 +160,7 @@ impl World {
 
     /// The server dies and another begins, which knows nothing.
     pub fn restart(&mut self) {
-        self.relay = relay(2);
-        self.relay_wake_at = self.now;
+        self.server = S::new(self.now, 2, self.seed);
         for wire in &mut self.wires {
             wire.there = None;
             wire.news.push((self.now, News::Gone));
@@ -166,17 +171,15 @@ impl World {
         for _ in 0..ms {
             self.now = self.now.plus_micros(1_000);
             self.run_wires();
-            if self.relay_wake_at <= self.now {
-                self.relay.handle(self.now, relay::Input::Timeout);
-            }
-            self.drain_relay();
+            self.server.run(self.now);
+            self.drain_server();
             (0..self.players.len()).for_each(|number| self.run_player(number));
         }
     }
 
     /// Runs until this holds, for so long at most; returns how long that took.
     #[track_caller]
-    pub fn run_until(&mut self, ms: u64, what: &str, holds: impl Fn(&World) -> bool) -> u64 {
+    pub fn run_until(&mut self, ms: u64, what: &str, holds: impl Fn(&World<S>) -> bool) -> u64 {
         for passed in 0..ms {
             if holds(self) {
                 return passed;
@@ -192,7 +195,7 @@ impl World {
     }
 
     fn run_wires(&mut self) {
-        let World { now, relay, door, wires, next_member, down, players, .. } = self;
+        let World { now, server, door, wires, next_member, down, players, .. } = self;
         let mut buf = vec![];
         for wire in wires.iter_mut() {
             let blocked = wire.hello.as_ref().is_some_and(|(_, _, carrier)| {
@@ -206,11 +209,9 @@ impl World {
                     let Knock::Proven(proven) = door.knock(1_800_000_000, &bytes) else {
                         panic!("a fresh and honest hello")
                     };
-                    let Intent::Join { session } = &proven.hello.intent else { panic!("they join") };
-                    let key = SessionKey { build: proven.hello.identity.build, name: session.clone() };
                     let member = Member(*next_member);
                     *next_member += 1;
-                    relay.handle(*now, relay::Input::Opened(member, key, proven.hello.identity.schema));
+                    server.open(*now, member, &proven.hello);
                     wire.there = Some(There { link: Link::new(*now, carrier), member, closed: false });
                     let answer = Answer::Welcome.to_bytes();
                     wire.news.push((now.plus_micros(WAY_US), News::Answer(answer)));
@@ -223,38 +224,33 @@ impl World {
             let _ = there.link.handle(*now, link::Input::Timeout);
             if wire.hung_up && !wire.swallows && !there.closed {
                 there.closed = true;
-                relay.handle(*now, relay::Input::Closed(there.member, Leaving::Left));
+                server.closed(*now, there.member, Leaving::Left);
             }
-            drain_link(there, relay, &mut wire.net, *now, wire.swallows);
+            drain_link(there, server, &mut wire.net, *now, wire.swallows);
         }
     }
 
-    fn drain_relay(&mut self) {
+    fn drain_server(&mut self) {
         let mut buf = vec![];
-        loop {
-            match self.relay.poll_output(&mut buf) {
-                relay::Output::Send(member, channel) => {
+        while let Some(wanted) = self.server.poll(&mut buf) {
+            match wanted {
+                Wanted::Send(member, channel) => {
                     if let Some(there) = at(&mut self.wires, member) {
                         there.link.send(self.now, channel, &buf).unwrap();
                     }
                 }
-                relay::Output::Close(member, why) => {
+                Wanted::Close(member, why) => {
                     if let Some(there) = at(&mut self.wires, member) {
                         there.link.close(self.now, THROWN_OUT, why);
                     }
                 }
-                relay::Output::Record(_, record) => self.records.push(record),
-                relay::Output::WakeAt(at) => {
-                    self.relay_wake_at = at;
-                    break;
-                }
-                relay::Output::Wait => break,
-                _ => {}
+                Wanted::Record(record) => self.records.push(record),
+                Wanted::Nothing => {}
             }
         }
         for wire in &mut self.wires {
             if let Some(there) = &mut wire.there {
-                drain_link(there, &mut self.relay, &mut wire.net, self.now, wire.swallows);
+                drain_link(there, &mut self.server, &mut wire.net, self.now, wire.swallows);
             }
         }
     }
@@ -323,9 +319,7 @@ impl World {
                     self.wires.iter_mut().filter(ours).for_each(|wire| wire.hung_up = true);
                 }
                 Output::WantInput(_) => {
-                    let peer = player.client.peer().expect("it is asked for an input");
-                    let played = peer.shown().zip(peer.seat());
-                    let input = played.map(|((_, pong), seat)| autopilot(pong, seat)).unwrap_or_default();
+                    let input = S::play(player.client.side().expect("it is asked for an input"));
                     player.client.handle(now, Input::Local(input));
                 }
                 Output::WakeAt(at) => {
@@ -338,7 +332,7 @@ impl World {
                 }
             }
         }
-        self.players[number].look();
+        self.players[number].look(S::agreed);
     }
 
     fn carry(&mut self, number: usize, attempt: Attempt, way: Way, bytes: &[u8]) {
@@ -360,20 +354,19 @@ impl World {
             assert_eq!(seen.entry(*tick).or_insert(*hash), hash, "after tick {tick}");
         }
         assert!(compared > 0, "nothing was compared");
-        assert_eq!(self.session().agreement().mismatches(), 0);
     }
 }
 
-impl Player {
-    fn look(&mut self) {
+impl<S: Side> Player<S> {
+    fn look(&mut self, agreed: fn(&S) -> Option<(Tick, StateHash)>) {
         let status = self.client.status();
         if self.story.last() != Some(&status) {
             self.story.push(status);
         }
-        if let Some((tick, state)) = self.client.peer().and_then(|peer| peer.confirmed()) {
+        if let Some((tick, hash)) = self.client.side().and_then(agreed) {
             // A session that begins anew has other states.
             self.hashes.split_off(&tick);
-            self.hashes.insert(tick, StateHash::of(state));
+            self.hashes.insert(tick, hash);
         }
     }
 }
@@ -390,7 +383,13 @@ fn at(wires: &mut [Wire], member: Member) -> Option<&mut There> {
 }
 
 /// Moves what the server's end of a link wants.
-fn drain_link(there: &mut There, relay: &mut Relay, net: &mut Trouble<()>, now: Time, swallows: bool) {
+fn drain_link<S: Server>(
+    there: &mut There,
+    server: &mut S,
+    net: &mut Trouble<()>,
+    now: Time,
+    swallows: bool,
+) {
     let mut buf = vec![];
     loop {
         match there.link.poll_output(&mut buf) {
@@ -398,16 +397,14 @@ fn drain_link(there: &mut There, relay: &mut Relay, net: &mut Trouble<()>, now: 
             link::Output::Stream(_) if swallows => {}
             link::Output::Datagram => net.incoming(now, (), Way::Datagram, &buf),
             link::Output::Stream(lane) => net.incoming(now, (), Way::Stream(lane), &buf),
-            link::Output::Message(channel) => {
-                relay.handle(now, relay::Input::Message(there.member, channel, &buf));
-            }
+            link::Output::Message(channel) => server.message(now, there.member, channel, &buf),
             link::Output::Closed(why) if !there.closed => {
                 there.closed = true;
                 let leaving = match why {
                     sametick_wire::Closed::TimedOut => Leaving::TimedOut,
                     _ => Leaving::Left,
                 };
-                relay.handle(now, relay::Input::Closed(there.member, leaving));
+                server.closed(now, there.member, leaving);
             }
             link::Output::Closed(_) => {}
             link::Output::WakeAt(_) | link::Output::Done => return,

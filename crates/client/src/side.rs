@@ -1,0 +1,160 @@
+//! A player's side of a session, as far as a client cares: a peer in lockstep, or a view of a room that a host decides.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_lockstep::peer::{self, Peer};
+use sametick_room::view::{self, View};
+use sametick_sim::replica::{Hosted, hosted_schema_of};
+use sametick_sim::{Game, Tick, Time, schema_hash_of};
+use sametick_wire::Malformed;
+use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::pacer::Path;
+use sametick_wire::side::{Input, Output};
+
+/// What a side is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It has asked to take part, and nothing is known yet.
+    Joining,
+    /// What happened before it came is being simulated.
+    CatchingUp,
+    /// It plays, or watches.
+    Playing,
+    /// It is as far ahead of what it knows as it may be.
+    Ahead,
+    /// It is not let in, and why.
+    Refused(String),
+}
+
+/// A player's side of a session: what a [`Client`](crate::Client) opens once the server has let it in.
+pub trait Side {
+    /// What a player does in one tick.
+    type Input;
+    /// How to take part.
+    type JoinAs: Clone;
+    /// What is said of a server that talks nonsense.
+    const NONSENSE: &'static str;
+
+    /// What a server has to have in common with this build.
+    fn identity() -> Identity;
+
+    /// What is asked of it, for the session of this name.
+    fn intent(session: String) -> Intent;
+
+    /// The player's name, and whether they only watch.
+    fn who(join: &Self::JoinAs) -> (&str, bool);
+
+    /// One that asks to take part over a link that has just opened.
+    fn new(now: Time, join: &Self::JoinAs, path: Path) -> Self;
+
+    /// Comes back over another link, as who it was.
+    fn rejoin(&mut self, now: Time, path: Path);
+
+    /// Takes what happened. After an error the other end does not speak the protocol.
+    fn handle(&mut self, now: Time, input: Input<'_, Self::Input>) -> Result<(), Malformed>;
+
+    /// What it wants next.
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output;
+
+    /// What it is doing.
+    fn standing(&self) -> Standing;
+
+    /// The last tick that it knows to have happened. It goes back only where a session has begun anew.
+    fn reached(&self) -> Tick;
+}
+
+impl<G: Game> Side for Peer<G> {
+    type Input = G::Input;
+    type JoinAs = peer::JoinAs<G>;
+    const NONSENSE: &'static str = "the relay does not speak the lockstep protocol of this build";
+
+    fn identity() -> Identity {
+        Identity { build: G::BUILD, schema: schema_hash_of::<G>() }
+    }
+
+    fn intent(session: String) -> Intent {
+        Intent::Join { session }
+    }
+
+    fn who(join: &peer::JoinAs<G>) -> (&str, bool) {
+        (&join.name, join.watch)
+    }
+
+    fn new(now: Time, join: &peer::JoinAs<G>, path: Path) -> Peer<G> {
+        Peer::new(now, join, path)
+    }
+
+    fn rejoin(&mut self, now: Time, path: Path) {
+        self.rejoin(now, path);
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.handle(now, input)
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        self.poll_output(buf)
+    }
+
+    fn standing(&self) -> Standing {
+        match self.status() {
+            peer::Status::Joining => Standing::Joining,
+            peer::Status::CatchingUp => Standing::CatchingUp,
+            peer::Status::Playing => Standing::Playing,
+            peer::Status::WaitingForRelay => Standing::Ahead,
+            peer::Status::Refused(why) => Standing::Refused(why.clone()),
+        }
+    }
+
+    fn reached(&self) -> Tick {
+        self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick)
+    }
+}
+
+impl<G: Hosted> Side for View<G> {
+    type Input = G::Input;
+    type JoinAs = view::JoinAs<G>;
+    const NONSENSE: &'static str = "the host does not speak the protocol of rooms of this build";
+
+    fn identity() -> Identity {
+        Identity { build: G::BUILD, schema: hosted_schema_of::<G>() }
+    }
+
+    fn intent(room: String) -> Intent {
+        Intent::Enter { room }
+    }
+
+    fn who(join: &view::JoinAs<G>) -> (&str, bool) {
+        (&join.name, join.watch)
+    }
+
+    fn new(now: Time, join: &view::JoinAs<G>, path: Path) -> View<G> {
+        View::new(now, join, path)
+    }
+
+    fn rejoin(&mut self, now: Time, path: Path) {
+        self.rejoin(now, path);
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.handle(now, input)
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        self.poll_output(buf)
+    }
+
+    fn standing(&self) -> Standing {
+        match self.status() {
+            view::Status::Joining | view::Status::Waiting => Standing::Joining,
+            view::Status::Refused(why) => Standing::Refused(why),
+            // What is shown stands still for a moment whenever an update is lost; silence is the client's to notice.
+            view::Status::Playing | view::Status::Frozen => Standing::Playing,
+        }
+    }
+
+    fn reached(&self) -> Tick {
+        self.newest_tick()
+    }
+}
