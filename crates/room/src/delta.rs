@@ -123,6 +123,8 @@ impl<C: Coder> Walk<'_, '_, C> {
         }
         self.fresh_ids(&side)?;
         self.rows(&mut side)?;
+        let elapsed = self.ticks.target.ticks_since(self.ticks.base);
+        self.part.tracks.pulls.iter_mut().for_each(|pull| pull.settle(elapsed));
         core::mem::swap(&mut self.part.tracks.heads, &mut self.part.scratch.tracks.heads);
         core::mem::swap(&mut self.part.tracks.lanes, &mut self.part.scratch.tracks.lanes);
         Ok(())

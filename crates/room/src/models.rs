@@ -10,15 +10,17 @@ use sametick_sim::replica::{Code, Field, Kind, Motion};
 use crate::odds::{LENGTHS, Number, Odds, TOPS};
 use crate::snapshot::Layout;
 use crate::spin::Scale;
-use crate::track::{Head, Lane};
+use crate::track::{Head, Lane, Pull};
 
 /// How wrong what was foreseen of a slot tends to be, in classes of twice the size each, and two that stand apart.
 pub(crate) const NOISES: usize = 10;
+/// Then those of what was just surprised, by how much.
+pub(crate) const JOLTS: usize = 5;
 /// The class of what rested.
-pub(crate) const RESTING: usize = NOISES;
+pub(crate) const RESTING: usize = NOISES + JOLTS;
 /// The class of what is new.
-pub(crate) const FRESH: usize = NOISES + 1;
-const CLASSES: usize = NOISES + 2;
+pub(crate) const FRESH: usize = RESTING + 1;
+const CLASSES: usize = FRESH + 1;
 /// What changes at once has two classes: known before, and new.
 const STEP_CLASSES: usize = 2;
 
@@ -176,7 +178,7 @@ pub(crate) struct Tracks {
     pub(crate) heads: Vec<Head>,
     pub(crate) lanes: Vec<Lane>,
     /// What pulls at every entity, by lane.
-    pub(crate) pulls: Vec<i32>,
+    pub(crate) pulls: Vec<Pull>,
 }
 
 impl Tracks {
@@ -230,7 +232,10 @@ impl Models {
         let tables = alloc::vec![TableOdds::NEW; plan.len()];
         let fields = alloc::vec![FieldOdds::NEW; plan.iter().map(|table| table.fields.len()).sum()];
         let classes = alloc::vec![Class::NEW; plan.iter().map(|table| table.classes).sum()];
-        let tracks = |table: &TablePlan| Tracks { pulls: alloc::vec![0; table.lanes], ..Tracks::default() };
+        let tracks = |table: &TablePlan| Tracks {
+            pulls: alloc::vec![Pull::default(); table.lanes],
+            ..Tracks::default()
+        };
         let tracks = plan.iter().map(tracks).collect();
         Models { plan, tables, fields, classes, tracks, scratch: Scratch::default() }
     }
@@ -242,7 +247,7 @@ impl Models {
         self.classes.fill(Class::NEW);
         for tracks in &mut self.tracks {
             tracks.clear_rows();
-            tracks.pulls.fill(0);
+            tracks.pulls.fill(Pull::default());
         }
     }
 

@@ -11,7 +11,7 @@ pub(crate) struct Odds {
 }
 
 /// After so many bits older ones are forgotten.
-const MEMORY: usize = 160;
+const MEMORY: usize = 120;
 
 /// What share of the way to a bit the chance moves, in 65,536ths, by how many bits came before.
 const SHARES: [u32; MEMORY] = {
@@ -29,7 +29,7 @@ impl Odds {
     pub(crate) const NEW: Odds = Odds { ones: 1 << 15, seen: 0 };
 
     /// One bit.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, bit: bool) -> bool {
         let bit = coder.toss(self.ones.into(), bit);
         let share = SHARES[usize::from(self.seen).min(MEMORY - 1)];

@@ -5,7 +5,7 @@ use sametick_wire::range::Coder;
 use crate::models::{Class, FRESH, FieldOdds, FieldPlan, RESTING, TablePlan, Way};
 use crate::odds::number;
 use crate::spin::{self, Point, Scale};
-use crate::track::{Head, Lane, class};
+use crate::track::{Head, Lane, Pull, Span};
 
 /// The class of what is new in a field that changes at once.
 const STEP_FRESH: usize = 1;
@@ -24,7 +24,7 @@ pub(crate) struct RowModels<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) fields: &'a mut [FieldOdds],
     pub(crate) classes: &'a mut [Class],
-    pub(crate) pulls: &'a mut [i32],
+    pub(crate) pulls: &'a mut [Pull],
     pub(crate) heads: &'a mut [Head],
     pub(crate) lanes: &'a mut [Lane],
 }
@@ -80,7 +80,7 @@ pub(crate) fn known<C: Coder>(
     let (mut surprised, mut changed_before) = (false, false);
     for ((plan, odds), head) in plan.fields.iter().zip(fields).zip(heads) {
         let (base, values) = (&base[plan.slots.clone()], &mut values[plan.slots.clone()]);
-        let rests = u32::from(head.age) + since.rested >= u32::from(head.interval);
+        let rests = u32::from(head.age).saturating_add(since.rested) >= u32::from(head.interval);
         let context = usize::from(head.changed) | usize::from(rests) << 1 | usize::from(changed_before) << 2;
         head.changed = odds.changed[context].code(coder, *values != *base);
         changed_before = head.changed;
@@ -91,12 +91,13 @@ pub(crate) fn known<C: Coder>(
             continue;
         }
         // What rested was looked at when the base was made, and had not moved.
-        let elapsed = if rests { since.elapsed.saturating_sub(since.rested) } else { age };
-        let moves = Moves { elapsed, rests, surprised };
+        let recent = since.elapsed.saturating_sub(since.rested);
+        let moves = Moves { age: Span::new(age), recent: Span::new(recent), rests, surprised };
         let pen = Pen { coder, odds, classes: &mut classes[plan.classes.clone()] };
         let (pulls, lanes) = (&mut pulls[plan.lanes.clone()], &mut lanes[plan.lanes.clone()]);
         surprised |= changed(pen, plan, moves, base, values, pulls, lanes);
-        head.interval = u16::try_from(elapsed.max(1)).unwrap_or(u16::MAX);
+        let interval = if rests { recent } else { age };
+        head.interval = u16::try_from(interval.max(1)).unwrap_or(u16::MAX);
         head.age = 0;
     }
 }
@@ -104,7 +105,10 @@ pub(crate) fn known<C: Coder>(
 /// How a field that changed may have moved.
 #[derive(Clone, Copy)]
 struct Moves {
-    elapsed: u32,
+    /// Since it changed, and since the base.
+    age: Span,
+    recent: Span,
+    /// Whether it had stopped changing.
     rests: bool,
     surprised: bool,
 }
@@ -116,7 +120,7 @@ fn changed<C: Coder>(
     moves: Moves,
     base: &[i32],
     values: &mut [i32],
-    pulls: &mut [i32],
+    pulls: &mut [Pull],
     lanes: &mut [Lane],
 ) -> bool {
     match plan.way {
@@ -157,7 +161,7 @@ fn smooth<C: Coder>(
     moves: Moves,
     base: &[i32],
     values: &mut [i32],
-    pulls: &mut [i32],
+    pulls: &mut [Pull],
     lanes: &mut [Lane],
 ) -> bool {
     let mut surprised = moves.surprised;
@@ -166,8 +170,10 @@ fn smooth<C: Coder>(
         pen.odds.regular.code(pen.coder, all_on)
     });
     for (((base, value), lane), pull) in base.iter().zip(values).zip(lanes).zip(pulls) {
-        let seen = lane.foresee(*base, moves.elapsed, moves.rests, *pull);
-        let class = if moves.rests { RESTING } else { class(lane.noise) };
+        let rests =
+            moves.rests && (lane.points == 0 || lane.was_to_move(moves.age.ticks - moves.recent.ticks));
+        let seen = lane.foresee(*base, if rests { moves.recent } else { moves.age }, rests, pull);
+        let class = if rests { RESTING } else { lane.class() };
         let (shade, turned) = seen.shade(class);
         let context = Context { class, surprised, shade, turned };
         let (residual, moved);
@@ -196,18 +202,17 @@ fn rotation<C: Coder>(
     values: &mut [i32],
     lanes: &mut [Lane; 4],
 ) -> bool {
-    let point = scale.point(base);
-    let regular = point.is_some() && scale.is_regular(values);
-    let regular = pen.odds.regular.code(pen.coder, regular);
-    let Some(point) = point.filter(|_| regular) else {
+    let regular = scale.is_regular(base) && scale.is_regular(values);
+    if !pen.odds.regular.code(pen.coder, regular) || !scale.is_regular(base) {
         step(pen, Context::plain(RESTING, moves.surprised), base, values);
         spin::begin(lanes, scale.point(values));
         return true;
-    };
-    let foreseen = spin::foresee(lanes, &point, moves.elapsed, moves.rests);
+    }
+    let elapsed = if moves.rests { moves.recent } else { moves.age };
+    let foreseen = spin::foresee(lanes, scale, base, elapsed, moves.rests);
     let largest = code_largest(pen, scale, &foreseen.0, values[0]);
     values[0] = largest as i32;
-    let class = if moves.rests { RESTING } else { class(lanes[0].noise) };
+    let class = if moves.rests { RESTING } else { lanes[0].class() };
     let mut surprised = moves.surprised;
     for (value, fine) in values[1..].iter_mut().zip(scale.codes(&foreseen.0, largest)) {
         let code = ((fine + 2_048) >> 12) as i32;
@@ -219,7 +224,7 @@ fn rotation<C: Coder>(
         surprised |= surprises(residual.into(), lanes[0].noise);
     }
     match scale.point(values) {
-        Some(now) => spin::learn(lanes, scale, &point, &foreseen, moves.elapsed, moves.rests, &now),
+        Some(now) => spin::learn(lanes, scale, base, &foreseen, elapsed, moves.rests, &now),
         // Only strangers say that codes are regular which are not.
         None => spin::begin(lanes, None),
     }

@@ -1,7 +1,9 @@
 //! How rotations move: a rotation is a point on the unit sphere in four dimensions, and what turns evenly goes along a
 //! great circle. As in [`track`](crate::track) the motion is fitted to what was said since the last surprise.
 
-use crate::track::{GAINS, Lane, MAX_ELAPSED, POINTS, next_noise};
+use sametick_sim::maths::sqrt;
+
+use crate::track::{GAINS, Lane, POINTS, Span};
 
 /// One, as components are reckoned.
 const ONE_BITS: u32 = 30;
@@ -12,8 +14,8 @@ const MOST: i64 = 759_250_125;
 const FINE: i64 = 4_096;
 /// An angle that is turned in one step, as the square of half of it; beyond that nothing is foreseen.
 const MAX_TURN: i64 = ONE;
-/// An error of more codes than this, and of more than what is usual, is a surprise.
-const SURPRISE: i64 = 3;
+/// An error of so many 16ths of a code more than twice what is usual is a surprise.
+const SURPRISE: i64 = 16;
 
 /// A rotation as a point of length [`ONE`].
 pub(crate) type Point = [i64; 4];
@@ -23,6 +25,8 @@ pub(crate) type Point = [i64; 4];
 pub(crate) struct Scale {
     /// The highest code of a component; the lowest is as far below zero.
     highest: i64,
+    /// The length of a step, 4,096 times.
+    step: i64,
 }
 
 fn dot(a: &Point, b: &Point) -> i64 {
@@ -54,7 +58,8 @@ pub(crate) fn largest(point: &Point) -> (usize, i64) {
 impl Scale {
     /// With so many bits for a component.
     pub(crate) fn with_bits(bits: u32) -> Scale {
-        Scale { highest: (1 << (bits.clamp(2, 20) - 1)) - 1 }
+        let highest = (1 << (bits.clamp(2, 20) - 1)) - 1;
+        Scale { highest, step: MOST * 4_096 / highest }
     }
 
     /// Whether codes are those of a rotation.
@@ -67,17 +72,21 @@ impl Scale {
     /// The point that codes mean, if they are codes of a rotation.
     pub(crate) fn point(&self, codes: &[i32]) -> Option<Point> {
         let &[largest, a, b, c] = codes else { return None };
-        let largest = usize::try_from(largest).ok().filter(|_| self.is_regular(codes))?;
+        let largest = usize::try_from(largest).ok().filter(|largest| *largest < 4)?;
+        if !self.is_regular(codes) {
+            return None;
+        }
         let mut point = [0; 4];
         let mut rest = ONE * ONE;
         let mut place = 0;
         for code in [a, b, c].map(i64::from) {
             place += usize::from(place == largest);
-            point[place] = code * MOST / self.highest;
+            point[place] = (code * self.step) >> 12;
             rest -= point[place] * point[place];
             place += 1;
         }
-        point[largest] = u64::try_from(rest).unwrap_or(0).isqrt() as i64;
+        // IEEE 754 fixes every bit of a square root, and a processor is far quicker with it than with a whole one.
+        point[largest] = sqrt(rest.max(0) as f64) as i64;
         Some(point)
     }
 
@@ -107,8 +116,8 @@ fn speed_of(lanes: &[Lane; 4]) -> Point {
 }
 
 /// Where a point is after going along its great circle, and its speed there.
-fn along(place: &Point, speed: &Point, elapsed: i64) -> (Point, Point) {
-    let way = speed.map(|part| (part * elapsed).clamp(-ONE, ONE));
+fn along(place: &Point, speed: &Point, elapsed: Span) -> (Point, Point) {
+    let way = speed.map(|part| (part * elapsed.ticks).clamp(-ONE, ONE));
     let square = dot(&way, &way);
     if square > MAX_TURN {
         return (*place, [0; 4]);
@@ -118,7 +127,7 @@ fn along(place: &Point, speed: &Point, elapsed: i64) -> (Point, Point) {
     let cosine = ONE - part(ONE / 2 - part(ONE / 24 - part(ONE / 720)));
     let sine = ONE - part(ONE / 6 - part(ONE / 120 - part(ONE / 5_040)));
     let there = plus(&times(cosine, place), &times(sine, &way));
-    let back = -part(sine) / elapsed;
+    let back = -elapsed.part(part(sine));
     (there, plus(&times(cosine, speed), &times(back, place)))
 }
 
@@ -136,43 +145,48 @@ pub(crate) fn begin(lanes: &mut [Lane; 4], place: Option<Point>) {
     lanes[0].points = u8::from(place.is_some());
 }
 
-/// What is foreseen, and the speed then. `base` is what the codes of the base mean.
-pub(crate) fn foresee(lanes: &[Lane; 4], base: &Point, elapsed: u32, rests: bool) -> (Point, Point) {
+/// The speed at the end of an arc that is not long: as long as the sine of its angle, or nearly the angle.
+fn speed_at(end: &Point, start: &Point, elapsed: Span) -> Point {
+    let start = if dot(start, end) < 0 { start.map(|part| -part) } else { *start };
+    let arc = plus(&times(dot(&start, end), end), &start.map(|part| -part));
+    arc.map(|part| elapsed.part(part))
+}
+
+/// What is foreseen from the codes of the base, and the speed then.
+pub(crate) fn foresee(
+    lanes: &[Lane; 4],
+    scale: &Scale,
+    base: &[i32],
+    elapsed: Span,
+    rests: bool,
+) -> (Point, Point) {
     if rests || lanes[0].points == 0 {
-        return (*base, [0; 4]);
+        return (scale.point(base).unwrap_or_default(), [0; 4]);
     }
-    along(&place_of(lanes), &speed_of(lanes), elapsed.clamp(1, MAX_ELAPSED).into())
+    along(&place_of(lanes), &speed_of(lanes), elapsed)
 }
 
 /// Takes in where it really is.
 pub(crate) fn learn(
     lanes: &mut [Lane; 4],
     scale: &Scale,
-    base: &Point,
-    foreseen: &(Point, Point),
-    elapsed: u32,
+    base: &[i32],
+    (there, speed): &(Point, Point),
+    elapsed: Span,
     rests: bool,
     now: &Point,
 ) {
-    let elapsed = i64::from(elapsed.clamp(1, MAX_ELAPSED));
-    let (there, speed) = foreseen;
     let now = if dot(there, now) < 0 { now.map(|part| -part) } else { *now };
     let error: Point = core::array::from_fn(|at| now[at] - there[at]);
-    let size = error.iter().map(|part| part.abs()).fold(0, i64::max);
-    let size = scale.steps(size * 16);
-    let noise = lanes[0].noise;
-    let surprised = rests || size > SURPRISE * 16 + 2 * i64::from(noise);
+    let size = scale.steps(error.iter().map(|part| part.abs()).fold(0, i64::max) * 16);
+    let surprised = lanes[0].note(size, SURPRISE) || rests;
     let points = if surprised { 1 } else { (lanes[0].points + 1).min(POINTS as u8) };
     let (place, speed) = if surprised {
-        let base = if dot(base, &now) < 0 { base.map(|part| -part) } else { *base };
-        let cosine = dot(&base, &now);
-        // From one end of the arc, along it: as long as the sine of its angle, or nearly the angle.
-        let arc = plus(&times(cosine, &now), &base.map(|part| -part));
-        (now, arc.map(|part| part / elapsed))
+        (now, speed_at(&now, &scale.point(base).unwrap_or_default(), elapsed))
     } else {
         let (near, fast) = GAINS[usize::from(points)];
         let place = onto(&core::array::from_fn(|at| there[at] + error[at] * near / 4_096));
-        let speed = core::array::from_fn(|at| speed[at] + error[at] * fast / (4_096 * elapsed));
+        let speed = core::array::from_fn(|at| speed[at] + elapsed.part(error[at] * fast / 4_096));
         let out = dot(&place, &speed);
         (place, plus(&speed, &times(-out, &place)))
     };
@@ -181,5 +195,4 @@ pub(crate) fn learn(
         lane.speed = speed[at].clamp(-ONE, ONE) as i32;
     }
     lanes[0].points = points;
-    lanes[0].noise = next_noise(noise, size);
 }

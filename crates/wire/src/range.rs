@@ -139,6 +139,7 @@ impl RangeEncoder {
     }
 
     /// A frame is a number below one, so that a carry never gets to the bytes before it.
+    #[inline]
     fn carry(&mut self) {
         if self.low >= WINDOW {
             self.low -= WINDOW;
@@ -151,6 +152,7 @@ impl RangeEncoder {
         }
     }
 
+    #[inline]
     fn settle(&mut self) {
         self.carry();
         while self.range < SETTLED {
@@ -162,6 +164,7 @@ impl RangeEncoder {
 }
 
 impl Coder for RangeEncoder {
+    #[inline]
     fn toss(&mut self, ones: u64, bit: bool) -> bool {
         let bound = (self.range >> 16) * ones;
         if bit {
@@ -231,6 +234,7 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    #[inline]
     fn settle(&mut self) {
         while self.state.range < SETTLED {
             self.state.take(self.bytes);
@@ -240,6 +244,7 @@ impl Reading<'_> {
 }
 
 impl Coder for Reading<'_> {
+    #[inline]
     fn toss(&mut self, ones: u64, _: bool) -> bool {
         let bound = (self.state.range >> 16) * ones;
         let bit = self.state.code < bound;
