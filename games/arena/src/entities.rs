@@ -161,8 +161,11 @@ impl Hosted for Arena {
 
     fn apart(foreseen: &Own, right: &Own) -> Apart {
         let far = square(way(foreseen.at, right.at));
+        // Nobody walks from where they fell to where they appear again.
+        let is_same_life = foreseen.is_alive() && right.is_alive();
         let snaps = far > SNAP * SNAP || foreseen.is_alive() != right.is_alive();
-        let speed = if Walk::of_code(right.walk).is_still() { 0 } else { SPEED * RATE.per_second() as i32 };
+        let walks = is_same_life && !Walk::of_code(right.walk).is_still();
+        let speed = if walks { SPEED * RATE.per_second() as i32 } else { 0 };
         Apart { distance: sametick_sim::maths::sqrt(far as f32), speed: speed as f32, snaps }
     }
 

@@ -1,4 +1,5 @@
 //! A bounded set of worlds, and the worlds in which something was once wrong.
 
 mod regressions;
+mod rooms;
 mod seeds;
