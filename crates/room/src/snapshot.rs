@@ -149,6 +149,18 @@ impl Known {
         self.slots.extend_from_slice(&other.slots[rows.start * self.width..rows.end * self.width]);
     }
 
+    /// Adds an entity as it is in another table of the kind, after all others.
+    pub(crate) fn push_copy(&mut self, from: &Known, index: usize) {
+        self.marks.push(from.marks[index]);
+        self.slots.extend_from_slice(from.slots(index));
+    }
+
+    /// The last entity, to change.
+    pub(crate) fn last_mut(&mut self) -> (&mut Mark, &mut [i32]) {
+        let at = self.slots.len() - self.width;
+        (self.marks.last_mut().expect("there is one"), &mut self.slots[at..])
+    }
+
     /// The index of an entity, or where it would be.
     pub fn find(&self, id: u32) -> Result<usize, usize> {
         self.marks.binary_search_by_key(&id, |mark| mark.id)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use sametick_sim::replica::{Kind, MAX_WIDTH, Motion, ViewId};
 use sametick_sim::{Tick, TickRate};
 
-use super::grid::Grid;
+use super::grid::{Found, Grid};
 use super::scenery::Scenery;
 use crate::snapshot::{Known, Layout, Mark, Snapshot};
 
@@ -27,6 +27,8 @@ pub(crate) struct Cadence {
     slowest_ticks: u32,
     /// How far its entities are seen at all.
     pub reach: f32,
+    /// The squares of how far each zone reaches: for who comes, and for who is in it already.
+    edges: Vec<[f32; 2]>,
 }
 
 impl Cadence {
@@ -39,6 +41,11 @@ impl Cadence {
             zones: kind.zones.iter().map(|zone| updates_each(zone.hz)).collect(),
             slowest_ticks: if slowest > 1 { (slowest + 1) * ticks_each } else { 0 },
             fields,
+            edges: kind
+                .zones
+                .iter()
+                .map(|zone| [1.0, HYSTERESIS].map(|by| square(zone.within * by)))
+                .collect(),
             reach: kind.zones.last().map_or(f32::INFINITY, |zone| zone.within * HYSTERESIS),
         }
     }
@@ -86,7 +93,7 @@ struct Waiting {
 /// What a view is told next.
 pub(crate) struct Choice {
     entries: Vec<Entry>,
-    found: Vec<u32>,
+    found: Found,
     ranking: Vec<(f32, u32)>,
     waiting: Vec<Waiting>,
     updates: u32,
@@ -103,7 +110,7 @@ impl Default for Choice {
     fn default() -> Choice {
         Choice {
             entries: Vec::new(),
-            found: Vec::new(),
+            found: Found::default(),
             ranking: Vec::new(),
             waiting: Vec::new(),
             updates: 0,
@@ -123,10 +130,10 @@ impl Choice {
         self.again = 0;
         for (kind, spec) in around.layout.kinds().iter().enumerate().take(around.cadences.len()) {
             let reach = around.cadences[kind].reach;
-            self.found.clear();
-            around.grids[kind].near(around.eye, reach, &mut self.found);
-            self.found.sort_unstable();
-            self.plan_kind(kind, spec, &latest.tables[kind], base, view, around);
+            let mut found = core::mem::take(&mut self.found);
+            around.grids[kind].near(around.eye, reach, &mut found);
+            self.plan_kind(kind, spec, &found, &latest.tables[kind], base, view, around);
+            self.found = found;
         }
         self.choose(around.budget);
     }
@@ -135,6 +142,7 @@ impl Choice {
         &mut self,
         kind: usize,
         spec: &Kind,
+        found: &Found,
         latest: &Known,
         base: Option<Tick>,
         view: ViewId,
@@ -142,17 +150,18 @@ impl Choice {
     ) {
         let table = around.scenery.table(kind);
         let mut at = 0;
-        for &row in &self.found {
+        let edges = &around.cadences[kind].edges[..];
+        for row in found.iter() {
             let entity = &table.rows()[row as usize];
             while latest.marks().get(at).is_some_and(|mark| mark.id < entity.id) {
                 at += 1;
             }
             let mark = latest.marks().get(at).filter(|mark| mark.id == entity.id);
             let distance = match (entity.place, around.eye) {
-                (Some(place), Some(eye)) => distance(place, eye),
+                (Some(place), Some(eye)) => distance_squared(place, eye),
                 _ => 0.0,
             };
-            let Some(zone) = zone_at(spec, distance, mark.map(|mark| mark.zone)) else { continue };
+            let Some(zone) = zone_at(edges, distance, mark.map(|mark| mark.zone)) else { continue };
             if mark.is_some_and(|mark| base.is_none_or(|base| mark.at > base)) {
                 self.again += 1;
             }
@@ -297,13 +306,12 @@ impl Choice {
             let told = entry.news.is_some_and(|news| news.told);
             match entry.known.map(|at| at as usize) {
                 Some(at) => {
-                    let mark = known.marks()[at];
-                    let zone = if told { entry.zone } else { mark.zone };
-                    let at_tick = if told { around.tick } else { mark.at };
-                    let codes = table.push(Mark { zone, at: at_tick, ..mark });
-                    codes.copy_from_slice(known.slots(at));
+                    table.push_copy(known, at);
                     if told {
-                        self.write(entry, Some(mark.zone), spec, view, around, codes);
+                        let was = known.marks()[at].zone;
+                        let (mark, codes) = table.last_mut();
+                        (mark.zone, mark.at) = (entry.zone, around.tick);
+                        self.write(entry, Some(was), spec, view, around, codes);
                     }
                 }
                 None if told => {
@@ -349,15 +357,13 @@ impl Choice {
     }
 }
 
-/// The zone at a distance, for who was in one before or not; none if it is out of sight.
-fn zone_at(kind: &Kind, distance: f32, was: Option<u8>) -> Option<u8> {
-    if kind.zones.is_empty() {
+/// The zone at a distance, of which the square is given, for who was in one before or not; none if it is out of sight.
+fn zone_at(edges: &[[f32; 2]], distance: f32, was: Option<u8>) -> Option<u8> {
+    if edges.is_empty() {
         return Some(0);
     }
-    let plain = kind.zones.iter().position(|zone| distance <= zone.within);
-    let stays = was.filter(|was| {
-        kind.zones.get(usize::from(*was)).is_some_and(|zone| distance <= zone.within * HYSTERESIS)
-    });
+    let plain = edges.iter().position(|[plain, _]| distance <= *plain);
+    let stays = was.filter(|was| edges.get(usize::from(*was)).is_some_and(|[_, wide]| distance <= *wide));
     match (plain, stays) {
         (Some(plain), Some(stays)) => Some(stays.min(plain as u8)),
         (Some(plain), None) => Some(plain as u8),
@@ -365,7 +371,11 @@ fn zone_at(kind: &Kind, distance: f32, was: Option<u8>) -> Option<u8> {
     }
 }
 
-fn distance(a: [f32; 3], b: [f32; 3]) -> f32 {
-    let [x, y, z] = [0, 1, 2].map(|axis| a[axis] - b[axis]);
-    sametick_sim::maths::sqrt(x * x + y * y + z * z)
+fn distance_squared(a: [f32; 3], b: [f32; 3]) -> f32 {
+    let [x, y, z] = [0, 1, 2].map(|axis| square(a[axis] - b[axis]));
+    x + y + z
+}
+
+fn square(number: f32) -> f32 {
+    number * number
 }

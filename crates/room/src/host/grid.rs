@@ -89,9 +89,10 @@ impl Grid {
         (((at - self.low[axis]) / self.cell) as usize).min(self.sides[axis] - 1)
     }
 
-    /// Adds the indices of all entities that are nowhere, or whose cell is within `reach` of the eye, in no order.
-    pub fn near(&self, eye: Option<[f32; 3]>, reach: f32, found: &mut Vec<u32>) {
-        found.extend_from_slice(&self.nowhere);
+    /// Finds the indices of all entities that are nowhere, or whose cell is within `reach` of the eye.
+    pub fn near(&self, eye: Option<[f32; 3]>, reach: f32, found: &mut Found) {
+        found.clear(self.nowhere.len() + self.items.len());
+        found.add(&self.nowhere);
         let Some(eye) = eye.filter(|_| !self.items.is_empty()) else { return };
         let [(x0, x1), (y0, y1)] = [0, 1].map(|axis| {
             let at = eye[self.axes[axis]];
@@ -100,15 +101,44 @@ impl Grid {
         for y in y0..=y1 {
             let row = y * self.sides[0];
             let (from, to) = (self.starts[row + x0], self.starts[row + x1 + 1]);
-            found.extend_from_slice(&self.items[from as usize..to as usize]);
+            found.add(&self.items[from as usize..to as usize]);
         }
+    }
+}
+
+/// Indices of entities: found in any order, told in theirs.
+#[derive(Default)]
+pub(crate) struct Found(Vec<u64>);
+
+impl Found {
+    /// None of so many.
+    fn clear(&mut self, of: usize) {
+        self.0.clear();
+        self.0.resize(of.div_ceil(64), 0);
+    }
+
+    fn add(&mut self, indices: &[u32]) {
+        for index in indices {
+            self.0[*index as usize / 64] |= 1 << (index % 64);
+        }
+    }
+
+    /// The indices, lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(&self.0).flat_map(|(at, word)| {
+            let mut rest = *word;
+            core::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(at * 64 + bit)
+            })
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec;
     use sametick_sim::Rng;
     use sametick_sim::replica::{Entity, Kind, Row, Scene};
 
@@ -134,10 +164,10 @@ mod tests {
             grid.fill(&scene.tables()[0], reach);
             for _ in 0..20 {
                 let eye = axes.map(&mut coordinate);
-                let mut found = vec![];
+                let mut found = Found::default();
                 grid.near(Some(eye), reach, &mut found);
-                found.sort_unstable();
-                assert!(found.windows(2).all(|pair| pair[0] < pair[1]), "each is found once");
+                let found: Vec<u32> = found.iter().collect();
+                assert!(found.is_sorted_by(|a, b| a < b), "each is found once");
                 for (index, row) in (0..).zip(scene.tables()[0].rows()) {
                     let near = row.place.is_none_or(|place| {
                         (0..3).map(|axis| (place[axis] - eye[axis]) * (place[axis] - eye[axis])).sum::<f32>()
