@@ -18,6 +18,7 @@ Proofs:
   pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
   bots      four bots through a real relay, three networks      N seconds each (default 60)
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
+  rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
@@ -37,6 +38,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "pace", amount: 1_000, run: pace },
     Proof { name: "bots", amount: 60, run: bots },
     Proof { name: "simulator", amount: 2_000, run: simulator },
+    Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
@@ -77,6 +79,13 @@ fn simulator(workspace: &Workspace, hours: u64) -> Result<()> {
     let mut cargo = shell::cargo(&workspace.root);
     cargo.args(["run", "--release", "-p", "sametick-simulator", "--", "--hours"]);
     shell::run(cargo.arg(hours.to_string()))
+}
+
+fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {
+    let field = ["-p", "sametick-room", "--test", "it", "every_view_converges"];
+    release_test(workspace, &field, "SAMETICK_SEEDS", seeds)?;
+    let arena = ["-p", "sametick-simulator", "--test", "it", "rooms::"];
+    release_test(workspace, &arena, "SAMETICK_SEEDS", seeds / 10)
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
