@@ -57,7 +57,7 @@ const LAYERS: &[Layer] = &[
         &[],
     ),
     layer("bevy", Kind::Lib, &["client", "transport"], &[]),
-    layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "client", GAMES], &[]),
+    layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "room", "client", GAMES], &[]),
     layer(
         "simulator",
         Kind::Test,

@@ -1,56 +1,129 @@
 //! A game that bots play by themselves, for a page to show before anybody plays: the same step as in a session.
 
-use sametick_pong::{Phase, Pong, Setup, setup};
-use sametick_sim::{Game, Inputs, Tick};
+use sametick_arena::Arena;
+use sametick_pong::{Phase, Pong};
+use sametick_sim::{Inputs, Tick};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::client::{numbers, to_json};
-use crate::screen::OnScreen;
+use crate::played::numbers;
+use crate::screen::Pictured;
+use crate::to_json;
 
 /// Bots wait for people before they begin; nobody looks at that.
 const MOST_TICKS_BEFORE: u32 = 1_200;
 
+/// By then bots have met.
+const TICKS_BEFORE: u32 = 300;
+
 /// A game of bots.
 #[wasm_bindgen]
 pub struct Demo {
-    pong: Pong,
-    memory: <Pong as OnScreen>::Memory,
-    nobody: Inputs<<Pong as Game>::Input>,
+    shown: Box<dyn Exhibit>,
     events: u32,
+}
+
+/// A game of bots, whichever it is.
+trait Exhibit {
+    fn step(&mut self) -> u32;
+    fn tick(&self) -> Tick;
+    fn rate(&self) -> u32;
+    fn frame(&mut self) -> Vec<f32>;
+    fn hud(&self) -> String;
+}
+
+struct Stage<G: Pictured> {
+    state: G,
+    tick: Tick,
+    nobody: Inputs<G::Input>,
+    memory: G::Memory,
+}
+
+impl<G: Pictured> Stage<G> {
+    fn new(setup: &G::Setup) -> Stage<G> {
+        Stage { state: G::new(setup), tick: Tick::ZERO, nobody: Inputs::new(), memory: Default::default() }
+    }
+
+    /// In full swing from the first frame.
+    fn swing(mut self, most: u32, swings: impl Fn(&G) -> bool) -> Box<Stage<G>> {
+        for _ in 0..most {
+            if swings(&self.state) {
+                break;
+            }
+            self.step();
+        }
+        Box::new(self)
+    }
+}
+
+impl<G: Pictured> Exhibit for Stage<G> {
+    fn step(&mut self) -> u32 {
+        let before = self.tick;
+        self.state.step(&self.nobody);
+        self.tick = self.tick.next();
+        self.state.look(&self.state, None, before, &mut self.memory)
+    }
+
+    fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    fn rate(&self) -> u32 {
+        G::RATE.per_second()
+    }
+
+    fn frame(&mut self) -> Vec<f32> {
+        let mut shapes = Vec::new();
+        self.state.draw(None, &mut self.memory, &mut shapes);
+        numbers(&shapes)
+    }
+
+    fn hud(&self) -> String {
+        to_json(&self.state.hud(None, &[], &self.memory))
+    }
 }
 
 #[wasm_bindgen]
 impl Demo {
-    /// A game in full swing, for so many players.
+    /// A game in full swing, for so many players: pong, or arena.
     #[wasm_bindgen(constructor)]
-    pub fn new(players: u8, seed: f64) -> Demo {
-        let players = players.clamp(setup::MIN_PLAYERS, setup::MAX_PLAYERS);
-        let pong = Pong::new(&Setup { seed: seed as u64, players, ..Setup::default() });
-        let mut demo = Demo { pong, memory: Default::default(), nobody: Inputs::new(), events: 0 };
-        for _ in 0..MOST_TICKS_BEFORE {
-            if matches!(demo.pong.phase, Phase::Rally { .. }) {
-                break;
+    pub fn new(game: &str, players: u8, seed: f64) -> Result<Demo, String> {
+        let seed = seed as u64;
+        let shown: Box<dyn Exhibit> = match game {
+            "pong" => {
+                let players =
+                    players.clamp(sametick_pong::setup::MIN_PLAYERS, sametick_pong::setup::MAX_PLAYERS);
+                let setup = sametick_pong::Setup { seed, players, ..sametick_pong::Setup::default() };
+                let swings = |pong: &Pong| matches!(pong.phase, Phase::Rally { .. });
+                Stage::<Pong>::new(&setup).swing(MOST_TICKS_BEFORE, swings)
             }
-            demo.step();
-        }
-        demo
+            "arena" => {
+                let size = sametick_arena::setup::MIN_SIZE;
+                let setup = sametick_arena::Setup { seed, size, bots: players, seats: 1 };
+                Stage::<Arena>::new(&setup).swing(TICKS_BEFORE, |_| false)
+            }
+            other => return Err(format!("there is no game called {other} in this page")),
+        };
+        Ok(Demo { shown, events: 0 })
     }
 
     /// The next tick.
     pub fn step(&mut self) {
-        let before: Tick = self.pong.tick;
-        self.pong.step(&self.nobody);
-        self.events = OnScreen::events(&self.pong, before);
+        self.events = self.shown.step();
     }
 
     /// Its number.
     pub fn tick(&self) -> u32 {
-        self.pong.tick.0
+        self.shown.tick().0
+    }
+
+    /// How many there are in a second.
+    pub fn ticks_per_second(&self) -> u32 {
+        self.shown.rate()
     }
 
     /// The shapes on screen, as those of a client.
     pub fn frame(&mut self) -> Vec<f32> {
-        numbers(&self.pong, &mut self.memory, &mut Vec::new())
+        self.shown.frame()
     }
 
     /// What there is to see of the last step, as of a client.
@@ -60,21 +133,22 @@ impl Demo {
 
     /// Words and numbers, as those of a client.
     pub fn hud(&self) -> String {
-        to_json(&self.pong.hud(None, &[]))
+        self.shown.hud()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Shape;
 
     #[test]
     fn bots_are_in_full_swing_from_the_first_frame_and_make_points() {
         for players in 2..=4 {
-            let mut demo = Demo::new(players, 7.0);
-            assert!(matches!(demo.pong.phase, Phase::Rally { .. }));
+            let mut demo = Demo::new("pong", players, 7.0).unwrap();
+            assert!(demo.hud().contains(r#""phase":"playing""#));
             // Two paddles and two walls, or one wall less for each other player, and the ball.
-            assert_eq!(demo.frame().len(), 5 * 8);
+            assert_eq!(demo.frame().len(), 5 * Shape::NUMBERS);
             let first = demo.tick();
             let mut heard = 0;
             for _ in 0..3_600 {
@@ -85,5 +159,20 @@ mod tests {
             assert_eq!(heard & 21, 21, "hits, points and serves within a minute");
             assert!(demo.hud().contains(r#""driver":"bot""#));
         }
+    }
+
+    #[test]
+    fn bots_walk_shoot_and_build_in_arena() {
+        let mut demo = Demo::new("arena", 6, 7.0).unwrap();
+        let mut heard = 0;
+        for _ in 0..1_800 {
+            demo.step();
+            heard |= demo.events();
+            let frame = demo.frame();
+            assert!(frame.chunks(Shape::NUMBERS).filter(|shape| shape[1] == 3.0).count() <= 6);
+        }
+        assert_eq!(heard & (256 | 32 | 64), 256 | 32 | 64, "shots, and things built and fallen");
+        assert!(demo.hud().contains(r#""bot":true"#));
+        assert!(Demo::new("chess", 2, 1.0).is_err());
     }
 }

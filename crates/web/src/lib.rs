@@ -68,16 +68,19 @@
 //! reconciliation_ms: {last, mean, max}, corrections, snaps, entities, frozen_ms, lead_ticks}`. [`Client::ghost`] is the
 //! confirmed state, or what the newest update says.
 
+mod arena;
 mod client;
 mod demo;
 mod diagnostics;
 mod options;
+mod played;
 mod pong;
 mod screen;
 mod status;
 
+use sametick_arena::Arena;
 use sametick_pong::Pong;
-use sametick_sim::Game;
+use sametick_sim::{Game, Time};
 use sametick_wire::access::{AccessKey, root_of};
 use sametick_wire::hex::{from_hex, to_hex};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -85,10 +88,10 @@ use wasm_bindgen::prelude::wasm_bindgen;
 pub use client::Client;
 pub use demo::Demo;
 
-/// The build ids compiled in, as JSON: `{"pong":"…"}`. A server of another build refuses them.
+/// The build ids compiled in, as JSON: `{"arena":"…","pong":"…"}`. A server of another build refuses them.
 #[wasm_bindgen]
 pub fn builds() -> String {
-    format!(r#"{{"{}":"{}"}}"#, Pong::NAME, Pong::BUILD)
+    format!(r#"{{"{}":"{}","{}":"{}"}}"#, Arena::NAME, Arena::BUILD, Pong::NAME, Pong::BUILD)
 }
 
 /// The root key of a passphrase, in hexadecimal: what a page keeps instead of it. Slow on purpose.
@@ -104,13 +107,22 @@ pub fn page_proof(key: &str, unix_minute: f64) -> Result<String, String> {
     Ok(to_hex(&key.page_proof(unix_minute as u64)))
 }
 
+fn time(us: f64) -> Time {
+    // Below zero and beyond the end it saturates.
+    Time::from_micros(us as u64)
+}
+
+fn to_json<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap_or_else(|_| "null".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn builds_are_json_by_name() {
-        assert_eq!(builds(), format!(r#"{{"pong":"{}"}}"#, Pong::BUILD));
+        assert_eq!(builds(), format!(r#"{{"arena":"{}","pong":"{}"}}"#, Arena::BUILD, Pong::BUILD));
     }
 
     #[test]

@@ -5,13 +5,19 @@ use sametick_wire::access::AccessKey;
 use sametick_wire::hex::from_hex;
 use serde::Deserialize;
 
+/// In place of the git commit: the committed module cannot know in which commit it will be.
+pub const COMMIT: &str = "browser";
+
 /// How to play, where, and as whom.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
     /// The game's name.
     pub game: String,
-    /// The session's name.
+    /// Who decides.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The session's name, or the room's.
     pub session: String,
     /// The player's name.
     pub name: String,
@@ -20,8 +26,8 @@ pub struct Options {
     /// The root key in hexadecimal, where a passphrase is asked for.
     pub key: Option<String>,
     /// How many players the session is for, if it has to be begun.
-    pub players: u8,
-    /// Whether bots play for who is not there.
+    pub players: u16,
+    /// Whether bots play.
     pub bots: bool,
     /// Whether strangers may be shown it.
     pub listed: bool,
@@ -33,6 +39,17 @@ pub struct Options {
     pub now_us: f64,
     /// 64 hexadecimal digits from the browser's randomness.
     pub random: String,
+}
+
+/// Who decides what happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Every machine computes everything.
+    #[default]
+    Lockstep,
+    /// A host does.
+    Room,
 }
 
 /// A way to the server.

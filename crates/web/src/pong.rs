@@ -9,14 +9,14 @@ use sametick_sim::{Seat, Tick};
 use serde::Serialize;
 
 use crate::options::Options;
-use crate::screen::{Controls, Held, OnScreen, Shape};
+use crate::screen::{Controls, Held, Pictured, Shape};
 
 const BALL: f32 = 1.0;
 const PADDLES: f32 = 10.0;
 const WALLS: f32 = 20.0;
 
 /// What is shown in words and numbers.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Hud {
     game: &'static str,
     phase: &'static str,
@@ -29,13 +29,13 @@ pub struct Hud {
     seats: Vec<Place>,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 struct Court {
     w: f32,
     h: f32,
 }
 
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, Serialize)]
 struct Place {
     seat: u16,
     wall: &'static str,
@@ -70,16 +70,16 @@ impl Memory {
     }
 }
 
-impl OnScreen for Pong {
+impl Pictured for Pong {
     type Hud = Hud;
     type Memory = Memory;
 
     fn setup(options: &Options, seed: u64) -> (Setup, u16) {
-        let players = options.players.clamp(setup::MIN_PLAYERS, setup::MAX_PLAYERS);
+        let players = options.players.clamp(setup::MIN_PLAYERS.into(), setup::MAX_PLAYERS.into()) as u8;
         (Setup { seed, players, bots: options.bots, ..Setup::default() }, players.into())
     }
 
-    fn draw(&self, memory: &mut Memory, shapes: &mut Vec<Shape>) {
+    fn draw(&self, _: Option<Seat>, memory: &mut Memory, shapes: &mut Vec<Shape>) {
         let view = View::of(self);
         let epoch = memory.on_ball(self.tick, view.ball);
         for (wall, paddle) in Wall::ALL.into_iter().zip(view.paddles) {
@@ -91,11 +91,11 @@ impl OnScreen for Pong {
         }
         if let Some([x, y]) = view.ball {
             let size = 2.0 * view.radius;
-            shapes.push(Shape { id: BALL, kind: 0.0, x, y, w: size, h: size, epoch, tint: -1.0 });
+            shapes.push(Shape { epoch, ..Shape::new(BALL, 0.0, [x, y], [size; 2]) });
         }
     }
 
-    fn events(&self, since: Tick) -> u32 {
+    fn look(&self, _: &Pong, _: Option<Seat>, since: Tick, _: &mut Memory) -> u32 {
         let bit = |what: What| match what {
             What::Hit(_) => 1,
             What::Bounced(_) => 2,
@@ -106,7 +106,7 @@ impl OnScreen for Pong {
         self.events_since(since).fold(0, |bits, event| bits | bit(event.what))
     }
 
-    fn hud(&self, own: Option<Seat>, roster: &[Seated]) -> Hud {
+    fn hud(&self, own: Option<Seat>, roster: &[Seated], _: &Memory) -> Hud {
         let view = View::of(self);
         let (phase, server, winner, hits) = match self.phase {
             Phase::Waiting { server, .. } => ("waiting", Some(server), None, 0),
@@ -143,7 +143,7 @@ impl OnScreen for Pong {
         }
     }
 
-    fn input(&self, seat: Seat, controls: &Controls) -> Input {
+    fn input(&self, seat: Seat, _: &mut Memory, controls: &Controls) -> Input {
         let Some(wall) = Wall::of(seat).filter(|wall| self.rules.court().is_open(*wall)) else {
             return Input::NONE;
         };
@@ -171,8 +171,7 @@ impl OnScreen for Pong {
 }
 
 fn bar_shape(id: f32, kind: f32, bar: Bar, tint: f32) -> Shape {
-    let ([x, y], [half_w, half_h]) = (bar.centre, bar.half);
-    Shape { id, kind, x, y, w: 2.0 * half_w, h: 2.0 * half_h, epoch: 0.0, tint }
+    Shape { tint, ..Shape::new(id, kind, bar.centre, bar.half.map(|half| 2.0 * half)) }
 }
 
 /// The bar of a wall that nobody defends: just outside of the court.
@@ -217,7 +216,7 @@ mod tests {
         panic!("nobody serves");
     }
 
-    const STILL: Controls = Controls { held: Held(0), pointer: None, action: false };
+    const STILL: Controls = Controls { held: Held(0), pointer: None, action: false, build: 0 };
 
     #[test]
     fn a_court_of_two_has_two_paddles_two_walls_and_a_ball_that_moves_without_jumping() {
@@ -225,7 +224,7 @@ mod tests {
         let mut frames = vec![];
         for _ in 0..30 {
             let mut shapes = vec![];
-            pong.draw(&mut memory, &mut shapes);
+            pong.draw(None, &mut memory, &mut shapes);
             frames.push(shapes);
             let mut inputs = Inputs::new();
             inputs.set(Seat(0), Input::NONE);
@@ -240,7 +239,7 @@ mod tests {
     #[test]
     fn keys_go_before_fingers_and_the_button_means_what_the_phase_makes_of_it() {
         let pong = playing();
-        let input = |controls: Controls| pong.input(Seat(0), &controls);
+        let input = |controls: Controls| pong.input(Seat(0), &mut Memory::default(), &controls);
         assert_eq!(input(STILL), Input::NONE);
         assert_eq!(input(Controls { held: Held(Held::UP), ..STILL }).motion(), Motion::Less);
         assert_eq!(input(Controls { held: Held(Held::LEFT), ..STILL }).motion(), Motion::Still);
@@ -248,13 +247,17 @@ mod tests {
         assert_eq!(input(finger).motion(), Motion::More);
         assert_eq!(input(Controls { held: Held(Held::UP), ..finger }).motion(), Motion::Less);
         assert!(input(Controls { action: true, ..STILL }).serves());
-        assert_eq!(pong.input(Seat(3), &finger), Input::NONE, "who only watches does nothing");
+        assert_eq!(
+            pong.input(Seat(3), &mut Memory::default(), &finger),
+            Input::NONE,
+            "who only watches does nothing"
+        );
     }
 
     #[test]
     fn names_come_from_the_roster_and_bots_have_none() {
         let roster = [Seated { seat: Seat(0), name: "Ada".into() }];
-        let hud = playing().hud(Some(Seat(0)), &roster);
+        let hud = playing().hud(Some(Seat(0)), &roster, &Memory::default());
         let seats: Vec<_> =
             hud.seats.iter().map(|place| (place.driver, place.name.as_deref(), place.you)).collect();
         assert_eq!(seats, [("player", Some("Ada"), true), ("bot", None, false)]);

@@ -3,6 +3,8 @@
 use sametick_client::Status;
 use serde::Serialize;
 
+use crate::screen::Place;
+
 /// See [`Status`]; times are those of every call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageStatus {
@@ -27,14 +29,10 @@ pub struct Around {
     pub route: &'static str,
     /// How often was dialled.
     pub attempt: u32,
-    /// Where the player sits.
-    pub seat: Option<u16>,
-    /// How much is caught up with, from 0 to 1.
-    pub progress: f32,
-    /// The game's rate.
+    /// What the player's side says of itself.
+    pub place: Place,
+    /// How many frames there are.
     pub ticks_per_second: u32,
-    /// How many watch.
-    pub watchers: u16,
     /// How often the session began anew.
     pub restarts: u32,
 }
@@ -64,7 +62,8 @@ impl PageStatus {
             }
             Status::Left => "left",
         };
-        let Around { route, attempt, seat, progress, ticks_per_second, watchers, restarts } = around;
+        let Around { route, attempt, place, ticks_per_second, restarts } = around;
+        let Place { seat, progress, watchers } = place;
         let progress = (progress * 100.0) as u8;
         PageStatus {
             state,

@@ -5,9 +5,10 @@
 //! same two functions, `place` and `take_away`.
 
 use postcard_schema::Schema;
+use sametick_sim::replica::Scene;
 use serde::{Deserialize, Serialize};
 
-use crate::around::Around;
+use crate::around::{Around, Known};
 use crate::input::Action;
 use crate::map::Block;
 use crate::movement::overlaps;
@@ -102,6 +103,11 @@ pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around)
     // Nobody further away than this touches the tile.
     around.others(own.number, tile.centre(), UNIT, |_, at| clear &= !overlaps(at, tile.x(), tile.y()));
     clear
+}
+
+/// Whether a player may build there, as far as their own screen knows: for the colour of what they might build.
+pub fn could_place(own: &Own, tile: Tile, kind: Kind, around: &Scene) -> bool {
+    may_place(own, tile, kind, &Known::new(own, around))
 }
 
 /// Builds, as far as it is the builder's own: whether there is a structure now.

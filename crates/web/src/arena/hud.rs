@@ -1,0 +1,126 @@
+//! Arena in words and numbers.
+
+use sametick_arena::build::MAX_BUILT;
+use sametick_arena::projectile::FIRE_TICKS;
+use sametick_arena::{Arena, Ground, Own, Player};
+use sametick_sim::{Game, Seat};
+use serde::Serialize;
+
+use super::Sight;
+use super::ears::Kill;
+
+/// What is shown in words and numbers.
+#[derive(Debug, Serialize)]
+pub struct Hud {
+    game: &'static str,
+    mode: &'static str,
+    phase: &'static str,
+    seat: Option<u16>,
+    health: u8,
+    score: u16,
+    deaths: u16,
+    #[serde(rename = "respawnIn")]
+    respawn_in: Option<f32>,
+    builds: Builds,
+    /// How much of the time between two shots is left.
+    cooldown: f32,
+    size: u16,
+    players: Vec<Standing>,
+    feed: Vec<Killed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Builds {
+    used: u8,
+    limit: u8,
+}
+
+/// How somebody is doing.
+#[derive(Debug, Serialize)]
+struct Standing {
+    seat: u16,
+    name: Option<String>,
+    score: u16,
+    deaths: u16,
+    alive: bool,
+    you: bool,
+    bot: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Killed {
+    killer: Option<u16>,
+    victim: u16,
+    ago: u64,
+}
+
+/// How everybody is doing, and how large the map is.
+pub struct Standings {
+    size: u16,
+    players: Vec<Standing>,
+}
+
+impl Standings {
+    /// As far as it is known; the best first.
+    pub(super) fn of(
+        sight: &impl Sight,
+        own: Option<Seat>,
+        name: impl Fn(Seat) -> Option<String>,
+    ) -> Standings {
+        let size = sight.each::<Ground>().next().map_or(0, |(_, ground)| ground.size);
+        let standing = |(number, player): (u32, Player)| {
+            let Player { score, deaths, alive, bot } = player;
+            let seat = Seat(u16::try_from(number).ok()?);
+            Some(Standing {
+                seat: seat.0,
+                name: name(seat),
+                score,
+                deaths,
+                alive,
+                you: own == Some(seat),
+                bot,
+            })
+        };
+        let mut players: Vec<Standing> = sight.each().filter_map(standing).collect();
+        players.sort_by_key(|player| (core::cmp::Reverse(player.score), player.deaths, player.seat));
+        Standings { size, players }
+    }
+}
+
+impl Hud {
+    /// What somebody on a seat, or nowhere, is shown.
+    pub fn new(
+        mode: &'static str,
+        seat: Option<Seat>,
+        own: Option<Own>,
+        standings: Standings,
+        feed: impl Iterator<Item = (Kill, u64)>,
+    ) -> Hud {
+        let Standings { size, players } = standings;
+        let (score, deaths) =
+            players.iter().find(|player| player.you).map_or((0, 0), |you| (you.score, you.deaths));
+        let seconds = |ticks: u8| f32::from(ticks) / Arena::RATE.per_second() as f32;
+        Hud {
+            game: Arena::NAME,
+            mode,
+            phase: match own {
+                Some(own) if own.is_alive() => "playing",
+                Some(_) => "dead",
+                None => "watching",
+            },
+            seat: seat.map(|seat| seat.0),
+            health: own.map_or(0, |own| own.health),
+            score,
+            deaths,
+            // In tenths: it is news with each of them.
+            respawn_in: own
+                .filter(|own| !own.is_alive())
+                .map(|own| (seconds(own.respawn) * 10.0) as u32 as f32 / 10.0),
+            builds: Builds { used: own.map_or(0, |own| own.built), limit: MAX_BUILT },
+            cooldown: own.map_or(0.0, |own| f32::from(own.cooldown) / f32::from(FIRE_TICKS)),
+            size,
+            players,
+            feed: feed.map(|(Kill { killer, victim, .. }, ago)| Killed { killer, victim, ago }).collect(),
+        }
+    }
+}

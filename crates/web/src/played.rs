@@ -1,0 +1,273 @@
+//! A game that is played in a page: the client, what its player does, and what the page has not been told yet.
+
+use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
+use sametick_sim::{Tick, Time};
+use sametick_wire::netem::Profile;
+
+use crate::diagnostics::Counted;
+use crate::options::{Options, Route};
+use crate::screen::{Controls, Held, OnScreen, Shape};
+use crate::status::{Around, PageStatus};
+use crate::{time, to_json};
+
+/// For so many ticks a press counts: one that is lost with an input would be felt.
+const PRESS_TICKS: u32 = 5;
+
+/// How often diagnostics are told.
+const DIAGNOSTICS_US: u64 = 250_000;
+
+/// What [`Playing::poll`] answers.
+pub(crate) mod wanted {
+    pub const NOTHING: u32 = 0;
+    pub const DIAL: u32 = 1;
+    pub const DATAGRAM: u32 = 2;
+    pub const STREAM: u32 = 3;
+    pub const HANG_UP: u32 = 4;
+    pub const FRAME: u32 = 5;
+    pub const STATUS: u32 = 6;
+    pub const HUD: u32 = 7;
+    pub const DIAGNOSTICS: u32 = 8;
+    pub const DONE: u32 = 9;
+}
+
+/// What goes to and from the page, whatever is played.
+pub(crate) struct Desk {
+    pub held: Held,
+    pub pointer: Option<[f32; 2]>,
+    pub build: u32,
+    /// For how many ticks a press still counts.
+    press_ticks: u32,
+    pub buf: Vec<u8>,
+    pub attempt: Attempt,
+    pub lane: u8,
+    pub wake_at: Option<Time>,
+    /// The number of the last frame.
+    pub shown: Tick,
+    pub events: u32,
+    pub status: Option<PageStatus>,
+    pub hud: String,
+    pub diagnostics: String,
+}
+
+impl Desk {
+    pub fn press(&mut self) {
+        self.press_ticks = PRESS_TICKS;
+    }
+
+    fn controls(&mut self) -> Controls {
+        let action = self.press_ticks > 0;
+        self.press_ticks = self.press_ticks.saturating_sub(1);
+        Controls { held: self.held, pointer: self.pointer, action, build: self.build }
+    }
+}
+
+/// A game that is played, whichever it is.
+pub(crate) trait Playing {
+    fn desk(&self) -> &Desk;
+    fn desk_mut(&mut self) -> &mut Desk;
+    fn carried(&mut self, now: Time, attempt: Attempt, carried: Carried<'_>);
+    fn timeout(&mut self, now: Time);
+    fn poll(&mut self, now: Time) -> u32;
+    fn set_netem(&mut self, profile: Option<Profile>);
+    fn drop_link(&mut self, now: Time, for_us: u64);
+    fn leave(&mut self, now: Time);
+    fn route_name(&self) -> &'static str;
+    fn frame(&mut self) -> Vec<f32>;
+    fn ghost(&mut self) -> Vec<f32>;
+}
+
+/// A game that is played.
+pub(crate) struct Played<S: OnScreen> {
+    client: Client<S>,
+    routes: Vec<Route>,
+    desk: Desk,
+    diagnostics_at: Time,
+    counted: Counted,
+    /// A frame was looked at and has not been told of yet.
+    fresh: bool,
+    memory: S::Memory,
+    ghost_memory: S::Memory,
+    shapes: Vec<Shape>,
+}
+
+impl<S: OnScreen> Played<S> {
+    pub fn new(options: &Options) -> Result<Played<S>, String> {
+        let (now, random) = (time(options.now_us), options.random()?);
+        // A part of the randomness is for the seed of the session, which everybody gets to know.
+        let [.., a, b, c, d, e, f, g, h] = random;
+        let plan = Plan {
+            session: options.session.clone(),
+            join: S::join(options, u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            key: options.access_key()?,
+            routes: options.routes.iter().map(|route| route.carrier()).collect(),
+            unix_s: (options.unix_ms / 1_000.0) as u64,
+            random,
+        };
+        let desk = Desk {
+            held: Held::default(),
+            pointer: None,
+            build: 0,
+            press_ticks: 0,
+            buf: Vec::new(),
+            attempt: Attempt::default(),
+            lane: 0,
+            wake_at: Some(now),
+            shown: Tick::ZERO,
+            events: 0,
+            status: None,
+            hud: String::new(),
+            diagnostics: String::new(),
+        };
+        Ok(Played {
+            client: Client::new(now, plan).map_err(|error| error.to_string())?,
+            routes: options.routes.clone(),
+            desk,
+            diagnostics_at: now,
+            counted: Counted::default(),
+            fresh: false,
+            memory: S::Memory::default(),
+            ghost_memory: S::Memory::default(),
+            shapes: Vec::new(),
+        })
+    }
+
+    /// Something for the page to show that it has not been told.
+    fn news(&mut self, now: Time) -> Option<u32> {
+        let status = Some(self.page_status());
+        if status != self.desk.status {
+            self.desk.status = status;
+            return Some(wanted::STATUS);
+        }
+        let side = self.client.side_mut()?;
+        let frame = side.frame(now)?;
+        let due = now >= self.diagnostics_at;
+        if frame != self.desk.shown && !self.fresh {
+            // After a session has begun anew, or a step back, there is nothing to hear.
+            let heard = side.look(now, self.desk.shown, &mut self.memory);
+            self.desk.events = if frame > self.desk.shown { heard } else { 0 };
+            (self.desk.shown, self.fresh) = (frame, true);
+        }
+        if self.fresh || due {
+            let hud = to_json(&side.hud(&self.memory));
+            if hud != self.desk.hud {
+                self.desk.hud = hud;
+                return Some(wanted::HUD);
+            }
+        }
+        if core::mem::take(&mut self.fresh) {
+            return Some(wanted::FRAME);
+        }
+        if due {
+            self.diagnostics_at = now.plus_micros(DIAGNOSTICS_US);
+            let figures = side.figures()?;
+            self.counted.count(now, &figures);
+            let link = self.client.link_stats().unwrap_or_default();
+            self.desk.diagnostics = to_json(&figures.with(self.client.totals(), link, &self.counted));
+            return Some(wanted::DIAGNOSTICS);
+        }
+        None
+    }
+
+    /// When there is something new to show, if nothing happens before.
+    fn next_frame(&self, now: Time) -> Option<Time> {
+        self.client.side().and_then(|side| side.next_frame(now))
+    }
+
+    fn page_status(&self) -> PageStatus {
+        let place = self.client.side().map(S::place).unwrap_or_default();
+        let around = Around {
+            route: self.route_name(),
+            attempt: self.client.attempt().0,
+            place,
+            ticks_per_second: S::FRAMES.per_second(),
+            restarts: self.client.totals().restarts,
+        };
+        PageStatus::new(self.client.status(), around)
+    }
+}
+
+impl<S: OnScreen> Playing for Played<S> {
+    fn desk(&self) -> &Desk {
+        &self.desk
+    }
+
+    fn desk_mut(&mut self) -> &mut Desk {
+        &mut self.desk
+    }
+
+    fn carried(&mut self, now: Time, attempt: Attempt, carried: Carried<'_>) {
+        self.client.handle(now, Input::Carrier(attempt, carried));
+    }
+
+    fn timeout(&mut self, now: Time) {
+        self.client.handle(now, Input::Timeout);
+    }
+
+    fn poll(&mut self, now: Time) -> u32 {
+        loop {
+            let (attempt, wanted) = match self.client.poll_output(&mut self.desk.buf) {
+                Output::Dial(attempt, _) => (attempt, wanted::DIAL),
+                Output::Datagram(attempt) => (attempt, wanted::DATAGRAM),
+                Output::Stream(attempt, lane) => {
+                    self.desk.lane = lane.0;
+                    (attempt, wanted::STREAM)
+                }
+                Output::HangUp(attempt) => (attempt, wanted::HANG_UP),
+                Output::WantInput(_) => {
+                    let controls = self.desk.controls();
+                    let Some(side) = self.client.side() else { return wanted::NOTHING };
+                    let input = side.input(&mut self.memory, &controls);
+                    self.client.handle(now, Input::Local(input));
+                    continue;
+                }
+                Output::WakeAt(at) => {
+                    self.desk.wake_at = Some(self.next_frame(now).map_or(at, |frame_at| frame_at.min(at)));
+                    return self.news(now).unwrap_or(wanted::NOTHING);
+                }
+                Output::Done => {
+                    self.desk.wake_at = None;
+                    return self.news(now).unwrap_or(wanted::DONE);
+                }
+            };
+            self.desk.attempt = attempt;
+            return wanted;
+        }
+    }
+
+    fn set_netem(&mut self, profile: Option<Profile>) {
+        self.client.set_netem(profile);
+    }
+
+    fn drop_link(&mut self, now: Time, for_us: u64) {
+        self.client.drop_link(now, for_us);
+    }
+
+    fn leave(&mut self, now: Time) {
+        self.client.leave(now);
+    }
+
+    fn route_name(&self) -> &'static str {
+        self.routes.get(self.client.route()).map_or("", |route| route.name())
+    }
+
+    fn frame(&mut self) -> Vec<f32> {
+        self.shapes.clear();
+        if let Some(side) = self.client.side() {
+            side.draw(&mut self.memory, &mut self.shapes);
+        }
+        numbers(&self.shapes)
+    }
+
+    fn ghost(&mut self) -> Vec<f32> {
+        self.shapes.clear();
+        if let Some(side) = self.client.side() {
+            side.draw_ghost(&mut self.ghost_memory, &mut self.shapes);
+        }
+        numbers(&self.shapes)
+    }
+}
+
+/// Shapes as numbers.
+pub(crate) fn numbers(shapes: &[Shape]) -> Vec<f32> {
+    shapes.iter().flat_map(|shape| shape.numbers()).collect()
+}
