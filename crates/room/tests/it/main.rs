@@ -2,6 +2,7 @@
 
 mod calm;
 mod field;
+mod protocol;
 mod seeds;
 mod steady;
 mod world;
