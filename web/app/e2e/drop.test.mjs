@@ -70,7 +70,7 @@ story("a server that was killed and started again is played on by itself", async
   const server = await stage.server();
   const ada = await stage.player("ada", `${server.address}/play/pong/den`);
   const cyd = await stage.player("cyd", `${server.address}/`);
-  await cyd.element("play-now").waitFor();
+  await cyd.element("game-pong").waitFor();
   await ada.plays();
   await server.kill();
   await ada.noticed("lost");

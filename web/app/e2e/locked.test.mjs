@@ -13,7 +13,7 @@ story("a passphrase is asked for, refused if wrong, and remembered if right", as
   await ada.page.getByText("not this server's passphrase").waitFor();
   await ada.element("passphrase-field").fill(PASSPHRASE);
   await ada.element("passphrase-send").click();
-  await ada.element("with-a-bot").click();
+  await ada.element("game-pong").getByTestId("with-a-bot").click();
   await ada.plays();
   await ada.page.reload();
   await ada.plays();

@@ -42,7 +42,7 @@ story("a page plays a native bot that came by UDP", async (stage) => {
 story("a friend takes over from the bot", async (stage) => {
   const server = await stage.server();
   const ada = await stage.player("ada", `${server.address}/`);
-  await ada.element("with-a-bot").click();
+  await ada.element("game-pong").getByTestId("with-a-bot").click();
   await ada.plays();
   await ada.sees("a bot opposite", ({ hud }) => hud.seats.some(({ driver }) => driver === "bot"));
   await ada.pressUntilScored();

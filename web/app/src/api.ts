@@ -1,6 +1,7 @@
 // The server's interface, as the page needs it.
 
 import { spareEngine } from "./engine";
+import type { Mode } from "./worker/messages";
 
 export interface GameInfo {
   name: string;
@@ -8,6 +9,8 @@ export interface GameInfo {
   ticks_per_second: number;
   /** The fewest and the most players. */
   seats: [number, number];
+  /** How it can be run. */
+  modes: Mode[];
 }
 
 export interface ServerInfo {
@@ -26,6 +29,7 @@ export interface SessionInfo {
   name: string;
   game: string;
   build: string;
+  mode: Mode;
   tick: number;
   seconds: number;
   seats: number;

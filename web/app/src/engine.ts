@@ -1,6 +1,6 @@
 // The page's end of a worker. One is kept warm, so that a game starts without loading anything.
 
-import type { FromWorker, Question, ToWorker } from "./worker/messages";
+import type { Exhibit, FromWorker, Question, ToWorker } from "./worker/messages";
 
 export class Engine {
   private readonly worker = new Worker(new URL("./worker/worker.ts", import.meta.url), {
@@ -9,6 +9,8 @@ export class Engine {
   });
   private readonly asked = new Map<number, { done: (value: string) => void; failed: (why: Error) => void }>();
   private next_id = 0;
+  /** Who looks at bots that play by themselves, by game. */
+  readonly visitors = new Map<string, (exhibit: Exhibit) => void>();
   /** Set by whoever plays with this engine. */
   listener: ((message: FromWorker) => void) | undefined;
 
@@ -46,7 +48,8 @@ export class Engine {
       this.asked.clear();
       if (spare === this) spare = undefined;
     }
-    this.listener?.(message);
+    if (message.kind === "exhibit") this.visitors.get(message.game)?.(message);
+    else this.listener?.(message);
   }
 
   private settle(id: number) {

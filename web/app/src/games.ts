@@ -1,17 +1,38 @@
-// What the page says about each game it knows. A game it does not know is shown by its name alone.
+// What the page knows about each game. One that it does not know is shown by its name alone.
+
+import type { Mode } from "./worker/messages";
 
 export interface GameText {
   title: string;
   text: string;
+  /** How it is run unless somebody asks for something else. */
+  mode: Mode;
+  /** How many a session is for: the fewest, the most, and if nobody says. */
+  players: { least: number; most: number; usual: number };
 }
 
-const TEXTS: Record<string, GameText> = {
+const GAMES: Record<string, GameText> = {
   pong: {
     title: "Pong",
     text: "Two to four players, one wall each. First to eleven. Bots keep empty seats warm until somebody sits down.",
+    mode: "lockstep",
+    players: { least: 2, most: 4, usual: 2 },
+  },
+  arena: {
+    title: "Arena",
+    text: "Walk, shoot and build cover, with whoever is in the room. Come and go as you like: bots are always there.",
+    mode: "room",
+    players: { least: 1, most: 32, usual: 16 },
   },
 };
 
 export function gameText(name: string): GameText {
-  return TEXTS[name] ?? { title: name.charAt(0).toUpperCase() + name.slice(1), text: "" };
+  const title = name.charAt(0).toUpperCase() + name.slice(1);
+  return GAMES[name] ?? { title, text: "", mode: "lockstep", players: { least: 2, most: 4, usual: 2 } };
 }
+
+/** What the ways to run a game are called, and what they mean. */
+export const MODES: Record<Mode, { title: string; text: string }> = {
+  room: { title: "Room", text: "The server decides, and tells everyone what is around them." },
+  lockstep: { title: "Lockstep", text: "Every player computes the whole world, tick by tick." },
+};

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressOf, DEFAULTS, keyInFragment, placeOf } from "./place";
+import { addressOf, keyInFragment, placeOf, usualOptions } from "./place";
 
 const at = (address: string) => {
   const { pathname, search } = new URL(address, "http://host");
@@ -12,7 +12,7 @@ test("every address leads somewhere", () => {
     page: "game",
     game: "pong",
     session: "amber-otter-4821",
-    options: DEFAULTS,
+    options: usualOptions("pong"),
   });
   for (const address of ["/x", "/play", "/play/pong", "/play/pong/", "/play/pong/a/b", "/play/pong/%zz"]) {
     expect(at(address)).toEqual({ page: "nowhere" });
@@ -20,14 +20,21 @@ test("every address leads somewhere", () => {
 });
 
 test("an address says how it is meant, and is read the same way", () => {
-  const options = { players: 3, bots: false, listed: true, watch: true, route: "websocket" as const };
+  const options = { mode: "lockstep" as const, players: 3, bots: false, listed: true, watch: true, route: "websocket" as const };
   const address = addressOf("pong", "grün 4".replace(" ", "-"), options);
   expect(address).toBe("/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&watch&route=websocket");
   expect(at(address)).toEqual({ page: "game", game: "pong", session: "grün-4", options });
 });
 
+test("every game has its own usual way", () => {
+  expect(at("/play/arena/a")).toMatchObject({ options: { mode: "room", players: 16 } });
+  expect(at("/play/arena/a?mode=lockstep&players=0")).toMatchObject({ options: { mode: "lockstep", players: 1 } });
+  expect(addressOf("arena", "a", { mode: "lockstep" })).toBe("/play/arena/a?mode=lockstep");
+  expect(addressOf("arena", "a", { mode: "room" })).toBe("/play/arena/a");
+});
+
 test("nonsense in a query falls back to what is usual", () => {
-  expect(at("/play/pong/a?players=99&route=pigeon")).toMatchObject({ options: { players: 4, route: null } });
+  expect(at("/play/pong/a?players=99&route=pigeon&mode=x")).toMatchObject({ options: { mode: "lockstep", players: 4, route: null } });
   expect(at("/play/pong/a?players=x")).toMatchObject({ options: { players: 2 } });
 });
 

@@ -1,7 +1,8 @@
 // Addresses: from the address bar to a place in the app, and back.
 
+import { gameText } from "./games";
 import { isSessionName } from "./names";
-import type { RouteName } from "./worker/messages";
+import type { Mode, RouteName } from "./worker/messages";
 
 export type Place =
   | { page: "home" }
@@ -10,6 +11,7 @@ export type Place =
 
 /** How a session is joined, and begun if it does not exist yet. */
 export interface GameOptions {
+  mode: Mode;
   players: number;
   /** Whether bots play for empty seats. */
   bots: boolean;
@@ -19,7 +21,10 @@ export interface GameOptions {
   route: RouteName | null;
 }
 
-export const DEFAULTS: GameOptions = { players: 2, bots: true, listed: false, watch: false, route: null };
+export function usualOptions(game: string): GameOptions {
+  const { mode, players } = gameText(game);
+  return { mode, players: players.usual, bots: true, listed: false, watch: false, route: null };
+}
 
 export function placeOf(url: { pathname: string; search: string }): Place {
   if (url.pathname === "/") return { page: "home" };
@@ -28,14 +33,16 @@ export function placeOf(url: { pathname: string; search: string }): Place {
   if (play !== "play" || !game || !session || rest.join("") !== "" || !isSessionName(session)) {
     return { page: "nowhere" };
   }
-  return { page: "game", game, session, options: optionsOf(new URLSearchParams(url.search)) };
+  return { page: "game", game, session, options: optionsOf(game, new URLSearchParams(url.search)) };
 }
 
 export function addressOf(game: string, session: string, options: Partial<GameOptions> = {}): string {
-  const { players, bots, listed, watch, route } = { ...DEFAULTS, ...options };
+  const usual = usualOptions(game);
+  const { mode, players, bots, listed, watch, route } = { ...usual, ...options };
   const query = [
-    players !== DEFAULTS.players && `players=${players}`,
-    bots !== DEFAULTS.bots && "bots=no",
+    mode !== usual.mode && `mode=${mode}`,
+    players !== usual.players && `players=${players}`,
+    bots !== usual.bots && "bots=no",
     listed && "listed",
     watch && "watch",
     route && `route=${route}`,
@@ -43,11 +50,13 @@ export function addressOf(game: string, session: string, options: Partial<GameOp
   return `/play/${game}/${encodeURIComponent(session)}${query.length ? `?${query.join("&")}` : ""}`;
 }
 
-function optionsOf(query: URLSearchParams): GameOptions {
-  const players = Number(query.get("players") ?? DEFAULTS.players);
-  const route = query.get("route");
+function optionsOf(game: string, query: URLSearchParams): GameOptions {
+  const { least, most, usual } = gameText(game).players;
+  const players = Number(query.get("players") ?? usual);
+  const [mode, route] = [query.get("mode"), query.get("route")];
   return {
-    players: Number.isInteger(players) ? Math.min(4, Math.max(2, players)) : DEFAULTS.players,
+    mode: mode === "lockstep" || mode === "room" ? mode : gameText(game).mode,
+    players: Number.isInteger(players) ? Math.min(most, Math.max(least, players)) : usual,
     bots: query.get("bots") !== "no",
     listed: query.has("listed"),
     watch: query.has("watch"),

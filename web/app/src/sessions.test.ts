@@ -6,6 +6,7 @@ const session = (name: string, seats: number, players: number, more: Partial<Ses
   name,
   game: "pong",
   build: "b",
+  mode: "lockstep",
   tick: 0,
   seconds: 10,
   seats,
@@ -14,6 +15,8 @@ const session = (name: string, seats: number, players: number, more: Partial<Ses
   ...more,
 });
 
+const wanted = (seats: number) => ({ game: "pong", build: "b", mode: "lockstep" as const, seats });
+
 test("the fullest session with a free seat is joined, of several the youngest", () => {
   const sessions = [
     session("full", 4, 4),
@@ -21,12 +24,17 @@ test("the fullest session with a free seat is joined, of several the youngest", 
     session("old", 4, 3, { seconds: 500 }),
     session("young", 4, 3),
   ];
-  expect(bestToJoin(sessions, "pong", "b", 4)?.name).toBe("young");
+  expect(bestToJoin(sessions, wanted(4))?.name).toBe("young");
 });
 
-test("sessions of another build, game or size are left alone", () => {
-  const sessions = [session("other", 2, 1, { build: "c" }), session("chess", 2, 1, { game: "chess" }), session("4", 4, 1)];
-  expect(bestToJoin(sessions, "pong", "b", 2)).toBeNull();
+test("sessions of another build, game, mode or size are left alone", () => {
+  const sessions = [
+    session("other", 2, 1, { build: "c" }),
+    session("chess", 2, 1, { game: "chess" }),
+    session("room", 2, 1, { mode: "room" }),
+    session("4", 4, 1),
+  ];
+  expect(bestToJoin(sessions, wanted(2))).toBeNull();
 });
 
 test("a session with more players than seats has none free", () => {

@@ -6,11 +6,19 @@ export function freeSeats(session: SessionInfo): number {
   return Math.max(0, session.seats - session.players.length);
 }
 
-/** The fullest session of this build that still has a seat. Of several, the youngest. */
-export function bestToJoin(sessions: SessionInfo[], game: string, build: string, players: number): SessionInfo | null {
+/** What somebody wants to play. */
+export type Wanted = Pick<SessionInfo, "game" | "build" | "mode" | "seats">;
+
+/** The fullest such session that still has a seat. Of several, the youngest. */
+export function bestToJoin(sessions: SessionInfo[], wanted: Wanted): SessionInfo | null {
+  const { game, build, mode, seats } = wanted;
   const open = sessions.filter(
     (session) =>
-      session.game === game && session.build === build && session.seats === players && freeSeats(session) > 0,
+      session.game === game &&
+      session.build === build &&
+      session.mode === mode &&
+      session.seats === seats &&
+      freeSeats(session) > 0,
   );
   open.sort((a, b) => freeSeats(a) - freeSeats(b) || a.seconds - b.seconds);
   return open[0] ?? null;

@@ -31,6 +31,7 @@ class Settings {
   #theme = $state((read("theme") as Theme | null) ?? "system");
   #sound = $state(read("sound") === "on");
   #players = $state(Number(read("players") ?? 2));
+  #knows_arena = $state(read("knows-arena") === "yes");
 
   get name(): string {
     return this.#name;
@@ -71,6 +72,15 @@ class Settings {
   set players(players: number) {
     this.#players = players;
     write("players", String(players));
+  }
+
+  /** Whether somebody has put away what arena says about its keys. */
+  get knows_arena(): boolean {
+    return this.#knows_arena;
+  }
+  set knows_arena(knows: boolean) {
+    this.#knows_arena = knows;
+    write("knows-arena", knows ? "yes" : null);
   }
 
   /** The route that worked last: tried first the next time. After a day the best one is given another chance. */

@@ -1,5 +1,6 @@
 // What tests and the console may look at: the latest of everything, read-only.
 
+import { sharedNow } from "./worker/messages";
 import type { Play } from "./game/play.svelte";
 
 export function expose(play: Play): void {
@@ -16,6 +17,15 @@ export function expose(play: Play): void {
     get tick() {
       return play.tick;
     },
+    /** What is drawn at this moment, in the game's own units. */
+    get shapes() {
+      return play.motion.at(sharedNow())?.shapes ?? [];
+    },
+    get ghost() {
+      return play.motion.at(sharedNow())?.ghost ?? null;
+    },
+    /** Where a place of the game is on the page, for who wants to click there. */
+    onPage: (x: number, y: number) => play.onpage?.({ x, y }) ?? null,
   };
   Object.assign(window, { sametick: latest });
 }

@@ -1,11 +1,14 @@
-// A canvas with as many pixels as the display has, and the tail of a ball on it.
+// A canvas with as many pixels as the display has.
 
-import { KIND } from "../worker/messages";
-import type { Point, Size } from "./lens";
-import type { Motion, Picture } from "./motion";
+export interface Size {
+  w: number;
+  h: number;
+}
 
-/** How many ticks the tail is long. */
-const TRAIL = 12;
+export interface Point {
+  x: number;
+  y: number;
+}
 
 /** Empties a canvas that is this large in CSS pixels; what is drawn then is in those. */
 export function emptied(canvas: HTMLCanvasElement, size: Size): CanvasRenderingContext2D | null {
@@ -19,8 +22,18 @@ export function emptied(canvas: HTMLCanvasElement, size: Size): CanvasRenderingC
   return to;
 }
 
-/** Where the ball of a picture was in the ticks before. */
-export function tailOf(motion: Motion, picture: Picture | null): Point[] {
-  const ball = picture?.shapes.find(({ kind }) => kind === KIND.ball);
-  return ball && picture ? motion.trail(ball.id, picture.at, TRAIL) : [];
+/** Keeps telling how large an element is, until the returned function is called. */
+export function fitted(element: HTMLElement, tell: (size: Size) => void): () => void {
+  const observer = new ResizeObserver(() => {
+    const { clientWidth: w, clientHeight: h } = element;
+    if (w > 0 && h > 0) tell({ w, h });
+  });
+  observer.observe(element);
+  return () => observer.disconnect();
+}
+
+/** Where something happened, from the corner of an element. */
+export function within(element: HTMLElement, event: PointerEvent): Point {
+  const box = element.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
 }

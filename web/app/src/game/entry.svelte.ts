@@ -89,9 +89,10 @@ export class Entry {
   }
 
   private join(key: string | null, has_webtransport: boolean): JoinOptions {
-    const { players, bots, listed, watch, route } = this.options;
+    const { mode, players, bots, listed, watch, route } = this.options;
     const routes = routesToTry(route, settings.route, has_webtransport && canWebTransport());
-    return { game: this.game, session: this.session, name: settings.name, routes, key, players, bots, listed, watch };
+    const [game, session, name] = [this.game, this.session, settings.name];
+    return { game, mode, session, name, routes, key, players, bots, listed, watch };
   }
 }
 

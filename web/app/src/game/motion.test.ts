@@ -4,11 +4,11 @@ import { Motion } from "./motion";
 
 const TICK_MS = 1000 / 60;
 
-const tick = (number: number, x: number, late_ms = 0, epoch = 0): TickMessage => ({
+const tick = (number: number, x: number, late_ms = 0, epoch = 0, angle = 0): TickMessage => ({
   kind: "tick",
   tick: number,
   at_ms: number * TICK_MS + late_ms,
-  frame: Float32Array.of(7, 0, x, 0, 8, 8, epoch, -1),
+  frame: Float32Array.of(7, 0, x, 0, 8, 8, epoch, -1, angle, 1),
   ghost: null,
   events: 0,
 });
@@ -32,6 +32,20 @@ test("without news the newest picture stays", () => {
   motion.add(tick(0, 0));
   motion.add(tick(1, 10));
   expect(x(motion, 1e6)).toBe(10);
+});
+
+test("what turns takes the shorter way", () => {
+  const motion = new Motion();
+  motion.add(tick(0, 0, 0, 0, 0.2));
+  motion.add(tick(1, 0, 0, 0, 2 * Math.PI - 0.2));
+  expect(motion.at(1.5 * TICK_MS)?.shapes[0]?.angle).toBeCloseTo(0);
+});
+
+test("frames of moments are shown by their moments, whatever their ticks", () => {
+  const motion = new Motion(30, true);
+  for (let n = 0; n <= 20; n++) motion.add({ ...tick(0, n * 10), tick: n >> 1, at_ms: n * TICK_MS });
+  expect(x(motion, 20 * TICK_MS)).toBeCloseTo(186);
+  expect(x(motion, 20.4 * TICK_MS)).toBeCloseTo(190);
 });
 
 test("what jumps is not drawn on its way", () => {

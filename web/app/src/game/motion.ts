@@ -2,6 +2,8 @@
 //
 // Ticks have numbers and come at an even rate; messages do not. So the clock below follows the numbers, corrected
 // slowly by when the worker saw each tick, and the picture is shown one tick behind the newest.
+//
+// Frames of a room are of the very moment at which they were made, whatever tick that is in: they are numbered by it.
 
 import { SHAPE_FLOATS, type TickMessage } from "../worker/messages";
 
@@ -17,6 +19,10 @@ const JUMP_MS = 200;
 /** The picture is this many ticks behind the newest: within it, jitter is not seen. */
 const BEHIND = 1;
 
+/** The same for frames that are made by a timer. */
+const FRAMES_BEHIND = 1.4;
+const FRAME_MS = 1000 / 60;
+
 export interface Shape {
   id: number;
   kind: number;
@@ -26,13 +32,18 @@ export interface Shape {
   h: number;
   epoch: number;
   tint: number;
+  /** In radians. */
+  angle: number;
+  /** What is left of it, from 0 to 1. */
+  level: number;
 }
 
 export function shapesOf(frame: Float32Array): Shape[] {
   const shapes: Shape[] = [];
   for (let at = 0; at + SHAPE_FLOATS <= frame.length; at += SHAPE_FLOATS) {
-    const [id = 0, kind = 0, x = 0, y = 0, w = 0, h = 0, epoch = 0, tint = -1] = frame.subarray(at, at + SHAPE_FLOATS);
-    shapes.push({ id, kind, x, y, w, h, epoch, tint });
+    const numbers = frame.subarray(at, at + SHAPE_FLOATS);
+    const [id = 0, kind = 0, x = 0, y = 0, w = 0, h = 0, epoch = 0, tint = -1, angle = 0, level = 1] = numbers;
+    shapes.push({ id, kind, x, y, w, h, epoch, tint, angle, level });
   }
   return shapes;
 }
@@ -55,14 +66,18 @@ export class Motion {
   /** When tick 0 would have been, on the clock of `at_ms`. */
   private origin_ms: number | null = null;
 
-  constructor(public ticks_per_second = 60) {}
+  constructor(
+    public ticks_per_second = 60,
+    private readonly by_moment = false,
+  ) {}
 
   private get tick_ms(): number {
-    return 1000 / this.ticks_per_second;
+    return this.by_moment ? FRAME_MS : 1000 / this.ticks_per_second;
   }
 
   /** True if time went backwards or leapt: another session, or one that was rejoined. */
-  add({ tick, at_ms, frame, ghost }: TickMessage): boolean {
+  add({ tick: number, at_ms, frame, ghost }: TickMessage): boolean {
+    const tick = this.by_moment ? at_ms / FRAME_MS : number;
     const newest = this.kept.at(-1);
     const sample_ms = at_ms - tick * this.tick_ms;
     const leapt =
@@ -81,12 +96,17 @@ export class Motion {
     return leapt && newest !== undefined;
   }
 
+  /** The shapes of the newest frame. */
+  get newest(): Shape[] {
+    return this.kept.at(-1)?.shapes ?? [];
+  }
+
   /** The picture at a moment; nothing if there has been no tick. */
   at(now_ms: number): Picture | null {
     const newest = this.kept.at(-1);
     const oldest = this.kept[0];
     if (!newest || !oldest || this.origin_ms === null) return null;
-    const wanted = (now_ms - this.origin_ms) / this.tick_ms - BEHIND;
+    const wanted = (now_ms - this.origin_ms) / this.tick_ms - (this.by_moment ? FRAMES_BEHIND : BEHIND);
     const at = Math.min(newest.tick, Math.max(oldest.tick, wanted));
     const after = this.kept.findIndex((kept) => kept.tick >= at);
     const to = this.kept[after] ?? newest;
@@ -117,13 +137,22 @@ export class Motion {
 
 /** Shapes on their way from one tick to the next. What jumped, or is new, is where it is at the end. */
 function blend(from: Shape[], to: Shape[], part: number): Shape[] {
+  const before_by_id = new Map(from.map((shape) => [shape.id, shape]));
   return to.map((shape) => {
-    const before = from.find(({ id }) => id === shape.id);
+    const before = before_by_id.get(shape.id);
     if (!before || before.epoch !== shape.epoch) return shape;
+    if (before.x === shape.x && before.y === shape.y && before.angle === shape.angle) return shape;
     return {
       ...shape,
       x: before.x + (shape.x - before.x) * part,
       y: before.y + (shape.y - before.y) * part,
+      angle: before.angle + turned(before.angle, shape.angle) * part,
     };
   });
+}
+
+/** The shorter way from one direction to another. */
+function turned(from: number, to: number): number {
+  const way = (to - from) % (2 * Math.PI);
+  return Math.abs(way) <= Math.PI ? way : way - Math.sign(way) * 2 * Math.PI;
 }

@@ -4,14 +4,22 @@ import type { ServerInfo } from "../api";
 import { ownBuilds, takeEngine, type Engine } from "../engine";
 import { History } from "../panel/history";
 import type { Lag } from "../panel/lag";
+import { explained } from "../panel/room";
 import { settings } from "../settings.svelte";
-import type { Diagnostics, FromWorker, Hud, JoinOptions, ShownStatus, TickMessage } from "../worker/messages";
-import { sharedNow } from "../worker/messages";
-import { Effects } from "./effects";
-import { Motion, shapesOf } from "./motion";
-import type { Wanted } from "./controls";
+import type { Diagnostics, FromWorker, Hud, JoinOptions, ShownStatus, TickMessage, Tool } from "../worker/messages";
+import type { Point } from "./canvas";
+import { Motion, type Shape } from "./motion";
 
 const SETTLING_MS = 3_000;
+
+/** What keys, fingers and the like want of a game. */
+export interface Wanted {
+  held: number;
+  /** Where they point, in the game's own units; NaN if nowhere. */
+  x: number;
+  y: number;
+  tool?: Tool;
+}
 
 export class Play {
   status: ShownStatus | null = $state.raw(null);
@@ -29,12 +37,13 @@ export class Play {
   /** What this browser's link is made to suffer. */
   lag: Lag = $state.raw({ rtt_ms: 0, jitter_ms: 0, loss_percent: 0 });
 
-  readonly motion = new Motion();
-  readonly effects = new Effects();
+  readonly motion: Motion;
   readonly history = new History();
   tick = 0;
-  /** Hears of events as they are shown. */
-  onevents: ((events: number) => void) | undefined;
+  /** Hears of every frame while somebody looks, and of what there is to hear in it. */
+  onframe: ((shapes: Shape[], events: number) => void) | undefined;
+  /** Where a place of the game is on the page. */
+  onpage: ((place: Point) => Point) | undefined;
 
   private readonly engine: Engine = takeEngine();
   private settling: ReturnType<typeof setTimeout> | undefined;
@@ -47,6 +56,7 @@ export class Play {
     begin: boolean,
   ) {
     this.begin = begin;
+    this.motion = new Motion(60, options.mode === "room");
     this.engine.listener = (message) => this.hear(message);
     // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
     addEventListener("pagehide", this.goodbye);
@@ -58,8 +68,8 @@ export class Play {
     });
   }
 
-  controls({ held, x, y }: Wanted): void {
-    this.engine.send({ kind: "controls", held, x, y });
+  controls({ held, x, y, tool = 0 }: Wanted): void {
+    this.engine.send({ kind: "controls", held, x, y, tool });
   }
 
   press(): void {
@@ -96,8 +106,6 @@ export class Play {
   };
 
   private hear(message: FromWorker): void {
-    // What bots played in this engine before is not ours; of our own session a status comes first.
-    if (this.status === null && (message.kind === "tick" || message.kind === "hud")) return;
     switch (message.kind) {
       case "tick":
         return this.ticked(message);
@@ -107,8 +115,7 @@ export class Play {
         this.hud = message.hud;
         return this.beginOnce();
       case "diagnostics":
-        this.diagnostics = message.diagnostics;
-        return this.history.add(message.diagnostics, message.at_ms);
+        return this.measured(message.diagnostics, message.at_ms);
       case "server":
         return void this.compare(message.answer as ServerInfo);
       case "crash":
@@ -117,13 +124,16 @@ export class Play {
     }
   }
 
+  private measured(diagnostics: Diagnostics, at_ms: number): void {
+    this.history.add(diagnostics, at_ms);
+    this.diagnostics = diagnostics.room ? explained(diagnostics, diagnostics.room, this.history) : diagnostics;
+  }
+
   private ticked(message: TickMessage): void {
     this.tick = message.tick;
     this.started = true;
     this.motion.add(message);
-    if (!message.events || document.hidden) return;
-    this.effects.add(message.events, shapesOf(message.frame), sharedNow());
-    this.onevents?.(message.events);
+    if (!document.hidden) this.onframe?.(this.motion.newest, message.events);
   }
 
   private changed(status: ShownStatus): void {

@@ -1,7 +1,6 @@
-// What the game page says, in plain words, about the connection and about the game.
+// What the game page says, in plain words, about the connection.
 
-import type { Diagnostics, Hud, RouteName, ShownStatus } from "../worker/messages";
-import { label } from "./paint";
+import type { Diagnostics, RouteName, ShownStatus } from "../worker/messages";
 
 export const ROUTE_TEXT: Record<RouteName, string> = { webtransport: "WebTransport", websocket: "WebSocket" };
 
@@ -139,46 +138,4 @@ export function sentence(text: string): string {
   if (!text) return "";
   const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
-}
-
-/** What the game waits for; empty while the ball is in play. */
-export function promptOf(hud: Hud, touch: boolean): string {
-  const press = touch ? "Tap" : "Press space";
-  const own = hud.seats.find(({ you }) => you);
-  const missing = hud.seats.filter(({ driver }) => driver === "nobody").length;
-  switch (hud.phase) {
-    case "waiting":
-      if (missing > 0) return `Waiting for ${missing} more ${missing === 1 ? "player" : "players"}`;
-      if (!own) return "The game is about to begin";
-      if (own.ready) return "Ready. Waiting for the others";
-      return `${press} to begin${withBots(hud)}`;
-    case "serving": {
-      if (own && hud.server === own.seat) return `${press} to serve`;
-      const server = hud.seats.find(({ seat }) => seat === hud.server);
-      return server ? `${label(server)} serves` : "";
-    }
-    case "over":
-      if (!own) return "";
-      return own.ready ? "Waiting for the others" : `${press} to play again`;
-    case "playing":
-    case "pause":
-      return "";
-  }
-}
-
-function withBots(hud: Hud): string {
-  const bots = hud.seats.filter(({ driver }) => driver === "bot").length;
-  return bots === 0 ? "" : bots === 1 ? " with a bot" : " with bots";
-}
-
-/** Who won, while the game is over. */
-export function resultOf(hud: Hud): string {
-  if (hud.phase !== "over") return "";
-  const winner = hud.seats.find(({ seat }) => seat === hud.winner);
-  if (!winner) return "The game is over";
-  return winner.you ? "You win" : `${label(winner)} wins`;
-}
-
-export function scoreText(hud: Hud): string {
-  return hud.seats.map((seat) => `${label(seat)} ${seat.score}`).join(", ");
 }

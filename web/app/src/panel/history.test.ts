@@ -25,6 +25,7 @@ const figures = (more: Partial<Diagnostics>): Diagnostics => ({
   resyncs: 0,
   reconnects: 0,
   hash: "",
+  room: null,
   ...more,
 });
 

@@ -1,6 +1,6 @@
 // The last minute of a session's figures, for charts. Counts that only grow become rates.
 
-import type { Diagnostics } from "../worker/messages";
+import type { Diagnostics, RoomFigures } from "../worker/messages";
 
 export const WINDOW_S = 60;
 const PER_SECOND = 4;
@@ -20,6 +20,14 @@ export const SERIES = [
   "cpu_deficit",
   "kb_in",
   "kb_out",
+  "snapshot_bytes",
+  "buffer_ms",
+  "delay_ms",
+  "error_ms",
+  "mean_error_ms",
+  "updates_lost",
+  "snaps",
+  "frozen",
 ] as const;
 export type SeriesName = (typeof SERIES)[number];
 
@@ -37,18 +45,18 @@ export class History {
     const gap = seconds <= 0 || seconds > GAP_S;
     if (last && gap) this.points.push(hole(last.at_s + 0.01));
     // A count that fell belongs to a session that began anew.
-    const rate = (now: number, before = now) => (gap || now < before ? null : (now - before) / seconds);
+    const rate: Rate = (now, before = now) => (gap || now < before ? null : (now - before) / seconds);
     const before = last?.diagnostics;
+    const own = diagnostics.room
+      ? inRoom(diagnostics.room, before?.room ?? undefined, rate)
+      : inLockstep(diagnostics, before, rate);
     this.points.push({
-      at_s,
+      ...hole(at_s),
+      ...own,
       rtt_ms: diagnostics.rtt_ms,
       link_rtt_ms: diagnostics.link_rtt_ms,
       jitter_ms: diagnostics.jitter_ms,
-      depth: diagnostics.depth,
-      rollbacks: rate(diagnostics.rollbacks, before?.rollbacks),
       omissions: rate(diagnostics.omissions, before?.omissions),
-      network_deficit: diagnostics.network_deficit,
-      cpu_deficit: diagnostics.cpu_deficit,
       kb_in: rate(diagnostics.bytes_in / 1000, before && before.bytes_in / 1000),
       kb_out: rate(diagnostics.bytes_out / 1000, before && before.bytes_out / 1000),
     });
@@ -69,6 +77,37 @@ export class History {
   newest(name: SeriesName): number | null {
     return this.points.at(-1)?.[name] ?? null;
   }
+
+  /** The mean of a series over the last seconds. */
+  mean(name: SeriesName, seconds: number): number | null {
+    const values = this.points
+      .filter(({ at_s }) => at_s > this.newest_s - seconds)
+      .map((point) => point[name])
+      .filter((value) => value !== null);
+    return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
+  }
+}
+
+/** How fast a count grows. */
+type Rate = (now: number, before?: number) => number | null;
+
+function inLockstep(now: Diagnostics, before: Diagnostics | undefined, rate: Rate): Partial<Point> {
+  const { depth, network_deficit, cpu_deficit } = now;
+  return { depth, network_deficit, cpu_deficit, rollbacks: rate(now.rollbacks, before?.rollbacks) };
+}
+
+function inRoom(now: RoomFigures, before: RoomFigures | undefined, rate: Rate): Partial<Point> {
+  const { snapshot_bytes, buffer_ms, delay_ms, reconciliation_ms } = now;
+  return {
+    snapshot_bytes,
+    buffer_ms,
+    delay_ms,
+    error_ms: reconciliation_ms.last,
+    mean_error_ms: reconciliation_ms.mean,
+    updates_lost: rate(now.updates_lost, before?.updates_lost),
+    snaps: rate(now.snaps, before?.snaps),
+    frozen: rate(now.frozen_ms, before?.frozen_ms),
+  };
 }
 
 function hole(at_s: number): Point {

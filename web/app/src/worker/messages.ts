@@ -2,8 +2,12 @@
 
 export type RouteName = "webtransport" | "websocket";
 
+/** Who decides: every player's own simulation, or the server. */
+export type Mode = "lockstep" | "room";
+
 export interface JoinOptions {
   game: string;
+  mode: Mode;
   session: string;
   name: string;
   /** The routes to try, best first. */
@@ -63,8 +67,8 @@ export interface SeatHud {
   you: boolean;
 }
 
-export interface Hud {
-  game: string;
+export interface PongHud {
+  game: "pong";
   phase: "waiting" | "serving" | "playing" | "pause" | "over";
   server: number | null;
   winner: number | null;
@@ -74,17 +78,57 @@ export interface Hud {
   seats: SeatHud[];
 }
 
+export interface PersonHud {
+  seat: number;
+  name: string | null;
+  score: number;
+  deaths: number;
+  alive: boolean;
+  bot: boolean;
+  you: boolean;
+}
+
+export interface Kill {
+  /** If that is known. */
+  killer: number | null;
+  victim: number;
+  /** Seconds. */
+  ago: number;
+}
+
+export interface ArenaHud {
+  game: "arena";
+  mode: Mode;
+  phase: "playing" | "dead" | "watching";
+  health: number;
+  score: number;
+  deaths: number;
+  /** Seconds. */
+  respawnIn: number | null;
+  builds: { used: number; limit: number };
+  /** How many tiles a side of the map has. */
+  size: number;
+  players: PersonHud[];
+  feed: Kill[];
+}
+
+export type Hud = PongHud | ArenaHud;
+
+export type Level = "normal" | "concerning";
+
 export interface Reading {
   metric: string;
   value: string;
   normal: string;
-  level: "normal" | "concerning";
+  level: Level;
   verdict: string;
 }
 
 export interface Diagnostics {
   tick: number;
+  /** In a room that of the newest update. */
   confirmed: number;
+  /** How many ticks own inputs are ahead of that. */
   depth: number;
   verdict: string;
   readings: Reading[];
@@ -105,13 +149,50 @@ export interface Diagnostics {
   resyncs: number;
   reconnects: number;
   hash: string;
+  /** What only a room has. */
+  room: RoomFigures | null;
+}
+
+export interface RoomFigures {
+  snapshot_bytes: number;
+  bytes_per_second: number;
+  /** How much there is to show yet, and how much there should be. */
+  buffer_ms: number;
+  delay_ms: number;
+  reconciliation_ms: { last: number; mean: number; max: number };
+  corrections: number;
+  snaps: number;
+  updates_lost: number;
+  entities: number;
+  frozen_ms: number;
+  lead_ticks: number;
 }
 
 export const EVENT = { paddle: 1, wall: 2, point: 4, over: 8, serve: 16 } as const;
 
-/** Floats for each shape in a frame: id, kind, x, y, w, h, epoch, tint. */
-export const SHAPE_FLOATS = 8;
-export const KIND = { ball: 0, paddle: 1, wall: 2 } as const;
+/** What is held, as bits. */
+export const HELD = { up: 1, down: 2, left: 4, right: 8, fire: 16 } as const;
+
+/** What is built where somebody points. */
+export const TOOL = { none: 0, wall: 1, crate: 2, remove: 3 } as const;
+export type Tool = (typeof TOOL)[keyof typeof TOOL];
+
+/** Floats for each shape in a frame: id, kind, x, y, w, h, epoch, tint, angle, level. */
+export const SHAPE_FLOATS = 10;
+export const KIND = {
+  ball: 0,
+  paddle: 1,
+  wall: 2,
+  avatar: 3,
+  built_wall: 4,
+  crate: 5,
+  preview: 6,
+  bad_preview: 7,
+  projectile: 8,
+  ground: 9,
+  camera: 10,
+  rock: 11,
+} as const;
 
 export interface TickMessage {
   kind: "tick";
@@ -131,10 +212,10 @@ export interface Doors {
 
 export type ToWorker =
   | { kind: "ask"; id: number; question: Question }
-  /** Bots play by themselves, for so many players; nobody does if null. */
-  | { kind: "demo"; players: number | null }
+  /** Bots play a game by themselves, for so many players; nobody does if null. */
+  | { kind: "demo"; game: string; players: number | null }
   | { kind: "join"; options: JoinOptions; doors: Doors }
-  | { kind: "controls"; held: number; x: number; y: number }
+  | { kind: "controls"; held: number; x: number; y: number; tool: Tool }
   | { kind: "press" }
   | { kind: "netem"; profile: string }
   | { kind: "drop"; for_ms: number }
@@ -146,6 +227,15 @@ export type Question =
   | { what: "key"; passphrase: string }
   | { what: "proof"; key: string; unix_minute: number };
 
+/** A tick of bots that play by themselves. */
+export interface Exhibit {
+  kind: "exhibit";
+  game: string;
+  tick: TickMessage;
+  /** If it has changed. */
+  hud: Hud | null;
+}
+
 export type FromWorker =
   | { kind: "answer"; id: number; value: string }
   | { kind: "failed"; id: number; why: string }
@@ -154,6 +244,7 @@ export type FromWorker =
   | { kind: "hud"; hud: Hud }
   | { kind: "diagnostics"; diagnostics: Diagnostics; at_ms: number }
   | { kind: "server"; answer: unknown }
+  | Exhibit
   | { kind: "done" }
   | { kind: "crash"; why: string };
 

@@ -20,7 +20,7 @@ const loaded = init({ module_or_path: module_url });
 // Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
 let order: Promise<unknown> = loaded.catch(crashed);
 let pump: Pump | undefined;
-let exhibition: Exhibition | undefined;
+const exhibitions = new Map<string, Exhibition>();
 
 scope.onmessage = ({ data }: MessageEvent<ToWorker>) => {
   order = order.then(() => handle(data)).catch(crashed);
@@ -35,16 +35,13 @@ function handle(message: ToWorker): void {
         return post({ kind: "failed", id: message.id, why: text(error) });
       }
     case "demo":
-      exhibition?.stop();
-      exhibition = undefined;
-      if (message.players !== null) exhibition = new Exhibition(new Demo(message.players, Date.now()), post);
-      return;
+      return exhibit(message.game, message.players);
     case "join":
-      exhibition?.stop();
+      for (const game of exhibitions.keys()) exhibit(game, null);
       pump = join(message.options, message.doors);
       return pump.tell((client, now_us) => client.timeout(now_us));
     case "controls":
-      return pump?.tell((client) => client.controls(message.held, message.x, message.y));
+      return pump?.tell((client) => client.controls(message.held, message.x, message.y, message.tool));
     case "press":
       return pump?.tell((client) => client.press());
     case "netem":
@@ -57,6 +54,13 @@ function handle(message: ToWorker): void {
     case "leave":
       return pump?.tell((client, now_us) => client.leave(now_us));
   }
+}
+
+function exhibit(game: string, players: number | null): void {
+  exhibitions.get(game)?.stop();
+  exhibitions.delete(game);
+  if (players === null) return;
+  exhibitions.set(game, new Exhibition(game, new Demo(game, players, Date.now()), post));
 }
 
 function answer(question: Question): string {

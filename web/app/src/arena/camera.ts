@@ -1,0 +1,46 @@
+// From tiles to the screen and back: the camera is over the own avatar, and stops where the map does.
+
+import type { Point, Size } from "../game/canvas";
+
+export interface Camera {
+  /** The place in the middle of the stage, in tiles. */
+  at: Point;
+  /** CSS pixels in a tile. */
+  scale: number;
+  stage: Size;
+}
+
+/** On every screen about as much of the map is seen. */
+const TILES_ACROSS = 20;
+const LEAST_PX = 28;
+const MOST_PX = 60;
+
+/** So much of what is beyond the map is seen at its edge, in tiles. */
+const MARGIN = 1.5;
+
+/** `size`: how many tiles a side of the map has; 0 if that is not known. */
+export function cameraOver(wanted: Point, size: number, stage: Size): Camera {
+  const across = Math.sqrt(stage.w * stage.h) / TILES_ACROSS;
+  const scale = Math.min(MOST_PX, Math.max(LEAST_PX, across));
+  const kept = (at: number, length: number) => {
+    const [low, high] = [length / scale / 2 - MARGIN, size - length / scale / 2 + MARGIN];
+    if (size <= 0) return at;
+    return low > high ? size / 2 : Math.min(high, Math.max(low, at));
+  };
+  return { at: { x: kept(wanted.x, stage.w), y: kept(wanted.y, stage.h) }, scale, stage };
+}
+
+export function toScreen({ at, scale, stage }: Camera, { x, y }: Point): Point {
+  return { x: stage.w / 2 + (x - at.x) * scale, y: stage.h / 2 + (y - at.y) * scale };
+}
+
+export function toMap({ at, scale, stage }: Camera, { x, y }: Point): Point {
+  return { x: at.x + (x - stage.w / 2) / scale, y: at.y + (y - stage.h / 2) / scale };
+}
+
+/** Whether something of this radius, in tiles, is on the stage. */
+export function isInSight(camera: Camera, place: Point, radius: number): boolean {
+  const { x, y } = toScreen(camera, place);
+  const reach = radius * camera.scale;
+  return x > -reach && y > -reach && x < camera.stage.w + reach && y < camera.stage.h + reach;
+}

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { ArenaHud, PersonHud } from "../worker/messages";
+import { fallText, nameOf, ranked, saidOf, scoreText } from "./words";
+
+const person = (seat: number, more: Partial<PersonHud> = {}): PersonHud => ({
+  seat,
+  name: null,
+  score: 0,
+  deaths: 0,
+  alive: true,
+  bot: seat >= 1000,
+  you: false,
+  ...more,
+});
+
+const hud = (more: Partial<ArenaHud>): ArenaHud => ({
+  game: "arena",
+  mode: "room",
+  phase: "playing",
+  health: 100,
+  score: 1,
+  deaths: 2,
+  respawnIn: null,
+  builds: { used: 0, limit: 24 },
+  size: 48,
+  players: [person(0, { name: "Ada", you: true }), person(3), person(1001)],
+  feed: [],
+  ...more,
+});
+
+test("everybody is called something", () => {
+  expect([0, 3, 7, 1001].map((seat) => nameOf(hud({}), seat))).toEqual(["Ada", "Player 4", "Player 8", "Bot 2"]);
+});
+
+test("the best come first, and of equals who was shot less often", () => {
+  const players = [person(0, { score: 1 }), person(1, { score: 3, deaths: 2 }), person(2, { score: 3 })];
+  expect(ranked(players).map(({ seat }) => seat)).toEqual([2, 1, 0]);
+});
+
+test("who is down hears by whom", () => {
+  const feed = [
+    { killer: 3, victim: 0, ago: 4 },
+    { killer: 1001, victim: 0, ago: 0.5 },
+    { killer: 0, victim: 3, ago: 0.1 },
+  ];
+  expect(fallText(hud({ feed }))).toBe("Shot by Bot 2");
+  expect(saidOf(hud({ phase: "dead" }))).toBe("You are down");
+  expect(saidOf(hud({}))).toBe("");
+  expect(scoreText(hud({}))).toBe("1 point, 2 deaths");
+});

@@ -1,0 +1,38 @@
+// What arena says in plain words.
+
+import type { ArenaHud, PersonHud } from "../worker/messages";
+import { FIRST_BOT } from "./colours";
+
+/** How somebody is called on the map and in lists. */
+export function nameOf(hud: ArenaHud, number: number): string {
+  const person = hud.players.find(({ seat }) => seat === number);
+  if (person?.name) return person.name;
+  return number >= FIRST_BOT ? `Bot ${number - FIRST_BOT + 1}` : `Player ${number + 1}`;
+}
+
+/** The best first. */
+export function ranked(players: PersonHud[]): PersonHud[] {
+  return [...players].sort((a, b) => b.score - a.score || a.deaths - b.deaths || a.seat - b.seat);
+}
+
+/** Who shot the own avatar, while it is down. */
+export function fallText(hud: ArenaHud): string {
+  const own = hud.players.find(({ you }) => you);
+  const last = hud.feed.filter(({ victim }) => victim === own?.seat).sort((a, b) => a.ago - b.ago)[0];
+  return last && last.killer !== null ? `Shot by ${nameOf(hud, last.killer)}` : "You are down";
+}
+
+/** For the title of the page. */
+export function shortScore(hud: ArenaHud): string {
+  return hud.phase === "watching" ? "" : `${hud.score} ${hud.score === 1 ? "point" : "points"}`;
+}
+
+/** For those who hear the page. */
+export function scoreText(hud: ArenaHud): string {
+  const deaths = `${hud.deaths} ${hud.deaths === 1 ? "death" : "deaths"}`;
+  return hud.phase === "watching" ? "" : `${shortScore(hud)}, ${deaths}`;
+}
+
+export function saidOf(hud: ArenaHud): string {
+  return hud.phase === "dead" ? fallText(hud) : "";
+}

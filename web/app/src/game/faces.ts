@@ -1,0 +1,36 @@
+// What each game has of its own on a game page: where it is played, how it is explained, and what it says.
+
+import type { Component } from "svelte";
+import Field from "../arena/Field.svelte";
+import ArenaHelp from "../arena/Help.svelte";
+import * as arena from "../arena/words";
+import Court from "../pong/Court.svelte";
+import PongHelp from "../pong/Help.svelte";
+import * as pong from "../pong/words";
+import type { Hud } from "../worker/messages";
+import type { Play } from "./play.svelte";
+
+interface Face {
+  /** `quiet`: something stands over it, so it says nothing itself. */
+  Stage: Component<{ play: Play; quiet: boolean }>;
+  Help: Component<{ close: () => void }>;
+}
+
+export function faceOf(game: string): Face {
+  return game === "arena" ? { Stage: Field, Help: ArenaHelp } : { Stage: Court, Help: PongHelp };
+}
+
+/** For the title of the page. */
+export function shortScore(hud: Hud): string {
+  return hud.game === "arena" ? arena.shortScore(hud) : pong.shortScore(hud);
+}
+
+/** For those who hear the page: how it stands. */
+export function scoreText(hud: Hud): string {
+  return hud.game === "arena" ? arena.scoreText(hud) : pong.scoreText(hud);
+}
+
+/** And what the game waits for. */
+export function saidOf(hud: Hud): string {
+  return hud.game === "arena" ? arena.saidOf(hud) : pong.saidOf(hud);
+}

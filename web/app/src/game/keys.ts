@@ -1,0 +1,28 @@
+// Which keys mean a direction, and which belong to something else on the page.
+
+import { HELD } from "../worker/messages";
+
+const DIRECTIONS: Record<string, number> = {
+  ArrowUp: HELD.up,
+  ArrowDown: HELD.down,
+  ArrowLeft: HELD.left,
+  ArrowRight: HELD.right,
+  KeyW: HELD.up,
+  KeyS: HELD.down,
+  KeyA: HELD.left,
+  KeyD: HELD.right,
+};
+
+/** The direction that a key holds, as a bit. */
+export function keyBit(code: string): number | undefined {
+  return DIRECTIONS[code];
+}
+
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
+}
+
+/** Space, enter and tab belong to a focused button or link. */
+export function isPressable(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("button, a, summary, select") !== null;
+}
