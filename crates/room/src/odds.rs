@@ -11,7 +11,7 @@ pub(crate) struct Odds {
 }
 
 /// After so many bits older ones are forgotten.
-const MEMORY: usize = 120;
+const MEMORY: usize = 80;
 
 /// What share of the way to a bit the chance moves, in 65,536ths, by how many bits came before.
 const SHARES: [u32; MEMORY] = {

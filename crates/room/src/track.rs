@@ -13,7 +13,7 @@ const PULL_BITS: u32 = 20;
 /// A motion is not foreseen farther than this.
 pub(crate) const MAX_ELAPSED: u32 = 1_024;
 /// A line is error through so many points; older ones fade.
-pub(crate) const POINTS: usize = 6;
+pub(crate) const POINTS: usize = 4;
 /// An error of so many 16ths of a code more than twice what is usual is a surprise.
 const SURPRISE: i64 = 8;
 

@@ -1,0 +1,46 @@
+//! Whatever bytes arrive as deltas, one built on the other, they are refused or make a snapshot that can be coded again.
+//!
+//! The input: deltas as parts, each after a byte that says how many ticks later it was made.
+#![cfg_attr(fuzzing, no_main)]
+
+use sametick_room::delta::{self, MAX_ENTITIES};
+use sametick_room::models::Models;
+use sametick_room::snapshot::{Layout, Snapshot};
+use sametick_sim::replica::Entity;
+use sametick_sim::{Quat, Vec2};
+
+/// A field of every kind of motion. The seeds are made of the same.
+#[derive(Clone, Debug, PartialEq, Entity)]
+struct Craft {
+    #[entity(place, step = 0.01)]
+    at: Vec2,
+    #[entity(step = 9.0)]
+    rotation: Quat,
+    #[entity(turn = 256)]
+    heading: u8,
+    fuel: Option<u16>,
+}
+
+/// As many entities as a decoder takes, with what is known of how each moved, in a few snapshots and models.
+const ALLOWANCE: usize = 64 << 20;
+
+sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
+    let layout = Layout::new(&[Craft::KIND]);
+    let (mut base, mut models) = (Snapshot::new(&layout), Models::new(&layout));
+    let mut rest = bytes;
+    while let [ticks, after @ ..] = rest {
+        let (delta, next) = sametick_fuzz::part(after);
+        rest = next;
+        let tick = base.tick + u32::from(*ticks);
+        let (mut target, mut learnt) = (Snapshot::new(&layout), models.clone());
+        if delta::decode(&mut learnt, &base, tick, delta, &mut target).is_err() {
+            continue;
+        }
+        assert!(target.tables[0].marks().len() <= MAX_ENTITIES);
+        let (mut again, mut read) = (vec![], Snapshot::new(&layout));
+        delta::encode(&mut models.clone(), &base, &target, &mut again);
+        delta::decode(&mut models, &base, tick, &again, &mut read).expect("it was encoded a moment ago");
+        assert_eq!(read, target);
+        base = target;
+    }
+});
