@@ -3,6 +3,7 @@
 //! After each [`View::handle`], [`View::poll_output`] is called until it says [`Output::WakeAt`]. To draw,
 //! [`View::look`], then [`View::shown`] and [`View::own`].
 
+mod aside;
 mod foresight;
 mod received;
 mod timeline;

@@ -19,6 +19,9 @@ const MAX_GONE: usize = 64;
 /// What an old link is told when its player has come back over another.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
+/// What somebody is told for whom there is no seat.
+pub const ROOM_IS_FULL: &str = "the room is full";
+
 /// The view of everybody who only looks.
 pub const WATCHERS: ViewId = ViewId(u16::MAX);
 
@@ -68,11 +71,26 @@ impl<G: Hosted> Host<G> {
             return Ok(Some(seat));
         }
         let last = join.resume.and_then(|claim| self.last_seat_of_claim(&claim));
+        if let Some(seat) = last.filter(|seat| self.stay(*seat, member, join.resume)) {
+            return Ok(Some(seat));
+        }
         let free = |seat: &Seat| self.chairs.get(seat.index()).is_some_and(Option::is_none);
         let any = (0..self.chairs.len() as u16).map(Seat).find(free);
-        let seat = last.filter(free).or(any).ok_or("the room is full")?;
+        let seat = last.filter(free).or(any).ok_or(ROOM_IS_FULL)?;
         self.chairs[seat.index()] = Some(Box::new(Chair::new(member)));
         Ok(Some(seat))
+    }
+
+    /// Whoever left a seat in this very tick and is back already has never gone. Returns whether it is so.
+    fn stay(&mut self, seat: Seat, member: Member, claim: Option<Claim>) -> bool {
+        let its = |chair: &Chair| claim.is_some_and(|claim| self.claims.is_good(&claim, chair.member));
+        let chair = self.chairs.get_mut(seat.index()).and_then(Option::as_mut);
+        // Of somebody who has not even sat for a tick the log knows already that they came and went.
+        let Some(chair) = chair.filter(|chair| chair.leaving.is_some() && !chair.joined && its(chair)) else {
+            return false;
+        };
+        (chair.member, chair.leaving) = (member, None);
+        true
     }
 
     /// Who sits there still with this claim.

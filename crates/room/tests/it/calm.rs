@@ -138,3 +138,20 @@ fn the_log_of_a_room_replays_to_the_same_states() {
     assert!(checks >= 14);
     assert_eq!(StateHash::of(&state), StateHash::of(world.host.state()));
 }
+
+#[test]
+fn who_leaves_and_comes_back_within_a_tick_sits_where_they_sat() {
+    let mut world = world(6, "rtt=0ms");
+    let [_, ada, _] = [world.join(), world.join(), world.join()];
+    world.run_millis(1_000);
+    let (seat, claim) = (world.players[ada].view.seat(), world.players[ada].view.claim());
+    assert!(seat.is_some() && claim.is_some());
+    for pause_ms in [0, 1, 500] {
+        world.leave(ada, true);
+        world.run_millis(pause_ms);
+        world.rejoin(ada);
+        world.run_millis(300);
+        assert_eq!(world.players[ada].view.seat(), seat, "after {pause_ms} ms");
+    }
+    assert_eq!(world.host.participants().count(), 3);
+}
