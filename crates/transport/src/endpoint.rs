@@ -55,6 +55,57 @@ pub enum Arrival<'a> {
         /// Why, for the log of whoever runs this side.
         why: Gone,
     },
+    /// Something happens in a talk.
+    Talk {
+        /// In which: numbered like links.
+        link: LinkId,
+        /// What.
+        talk: Talk,
+    },
+}
+
+/// A whole message of a talk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// For people's eyes as well.
+    Text(String),
+    /// For programs.
+    Binary(Vec<u8>),
+}
+
+impl Words {
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Words::Text(text) => text.len(),
+            Words::Binary(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What happens in a talk: a WebSocket of which the messages are somebody else's protocol, and no link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Talk {
+    /// Somebody has come.
+    Began {
+        /// From where.
+        from: SocketAddr,
+        /// For what: the path, with its query.
+        target: String,
+    },
+    /// They said something.
+    Said(Words),
+    /// They said more at once than is taken. Nothing more is heard.
+    TooLong,
+    /// What they call text is none. Nothing more is heard.
+    NoText,
+    /// They have gone, or were hung up on.
+    Ended(Gone),
 }
 
 /// Why a carrier has ended.
@@ -121,7 +172,12 @@ pub trait Endpoint {
     /// Sends bytes on a lane, now or at the next flush.
     fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]);
 
-    /// Ends a link after what has been sent on it; without a word where nothing has been answered yet.
+    /// Says something in a talk; nobody hears it where there are none.
+    fn say(&mut self, link: LinkId, words: Words) {
+        let _ = (link, words);
+    }
+
+    /// Ends a link or a talk after what has been sent on it; without a word where nothing has been answered yet.
     fn drop_link(&mut self, link: LinkId);
 
     /// Sends what has been gathered.

@@ -1,6 +1,6 @@
 //! The TCP listener: TLS, HTTP/1.1, and the way from there to a WebSocket link.
 //!
-//! A request that asks for an upgrade becomes a link; every other is answered by the listener's
+//! A request that asks for an upgrade becomes a link, or a talk if the pages say so; every other is answered by the listener's
 //! [`Pages`](crate::site::Pages). A connection that never becomes a link has a short life, whatever it does meanwhile.
 
 use std::future::poll_fn;
@@ -24,7 +24,8 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
 use crate::pace::Pace;
 use crate::places::{Place, Places};
-use crate::site::{Site, text};
+use crate::site::{Site, Upgrade, text};
+use crate::talk::serve_talk;
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
 use crate::websocket::{Io, serve_link};
@@ -118,10 +119,15 @@ impl Acceptor {
         let visit = Arc::new(Mutex::new(Visit::new(self.site.clone(), place)));
         let (mut stream, early) = visit_over_http(stream, deadline, visit.clone()).await?;
         let visit = Arc::into_inner(visit)?.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match visit.link {
-            Some(forwarded) => {
+        match visit.upgraded {
+            Some(Upgraded { forwarded, talk }) => {
                 let from = forwarded.map_or(from, |ip| SocketAddr::new(ip, 0));
-                serve_link(stream, early, from, visit.place, &self.reporter).await
+                match talk {
+                    None => serve_link(stream, early, from, visit.place, &self.reporter).await,
+                    Some(target) => {
+                        serve_talk(stream, early, from, target, visit.place, &self.reporter).await
+                    }
+                }
             }
             None => {
                 // Says goodbye as TLS wants it; whoever does not hear it is not waited for.
@@ -174,14 +180,21 @@ struct Visit {
     place: Place,
     pace: Pace,
     answered: u64,
-    /// Set when the connection is to become a link: the address that a proxy has named, if any.
-    link: Option<Option<IpAddr>>,
+    upgraded: Option<Upgraded>,
+}
+
+/// What a connection is to become.
+struct Upgraded {
+    /// The address that a proxy has named, if any.
+    forwarded: Option<IpAddr>,
+    /// What is asked for, if it is a talk.
+    talk: Option<String>,
 }
 
 impl Visit {
     fn new(site: Arc<Site>, place: Place) -> Visit {
         let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
-        Visit { site, place, pace, answered: 0, link: None }
+        Visit { site, place, pace, answered: 0, upgraded: None }
     }
 
     /// The answer, and how long to wait with it.
@@ -195,9 +208,15 @@ impl Visit {
         if protocol.is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket")) {
             let origin = text(request.headers(), header::ORIGIN.as_str());
             let response = upgrade(request, site.origins.admit(origin, caller.host));
-            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                self.link = Some(caller.ip);
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                return (response, None);
             }
+            let talk = match site.pages.as_ref().map_or(Upgrade::Link, |pages| pages.upgrade(request)) {
+                Upgrade::Link => None,
+                Upgrade::Talk => Some(request.uri().to_string()),
+                Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
+            };
+            self.upgraded = Some(Upgraded { forwarded: caller.ip, talk });
             return (response, None);
         }
         let response = match &site.pages {

@@ -3,8 +3,10 @@
 //! `loop { receive or wake → handle → drain }`. Everything that decides anything is in [`Link`] and in the
 //! application; this only moves it along. One task, one thread: work stays on the core that received the packet.
 
+mod links;
+
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashSet};
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -14,11 +16,12 @@ use std::task::{Context, Poll};
 use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, SendError, Time};
+use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, Time};
 
 use crate::clock::Clock;
-use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
+use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, Talk};
 use crate::keeper::Keeper;
+pub use links::Links;
 
 /// How long the last words of ended links may take when a hub stops.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
@@ -84,6 +87,13 @@ pub trait App {
     /// Takes what happened; sends by way of `links`.
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>);
 
+    /// Takes what happens in a talk: whole messages of somebody who has no link, see
+    /// [`Upgrade::Talk`](crate::site::Upgrade::Talk).
+    fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
+        let _ = (now, talk);
+        links.hang_up(key);
+    }
+
     /// When to be called at the latest, also if nothing happens.
     fn wake_at(&self) -> Option<Time>;
 
@@ -93,96 +103,13 @@ pub trait App {
     }
 }
 
-struct Entry {
-    link: Link,
-    /// When the link wants to be woken.
-    wake_at: Time,
-    /// The earliest timer that is set for it: a later wish needs no new one.
-    timer_at: Option<Time>,
-    dirty: bool,
-}
-
-/// The open links of a hub.
-#[derive(Default)]
-pub struct Links {
-    now: Time,
-    entries: HashMap<Key, Entry>,
-    /// Links with something to drain.
-    dirty: Vec<Key>,
-}
-
-impl Links {
-    /// Sends a message; it leaves when the application returns.
-    pub fn send(&mut self, key: Key, channel: Channel, message: &[u8]) -> Result<(), SendError> {
-        let now = self.now;
-        let entry = self.entries.get_mut(&key).ok_or(SendError::Closed)?;
-        let sent = entry.link.send(now, channel, message);
-        self.mark(key);
-        sent
-    }
-
-    /// Ends a link.
-    pub fn close(&mut self, key: Key, code: u8, text: &str) {
-        let now = self.now;
-        if let Some(entry) = self.entries.get_mut(&key) {
-            entry.link.close(now, code, text);
-            self.mark(key);
-        }
-    }
-
-    /// The figures of a link.
-    pub fn stats(&self, key: Key) -> Option<LinkStats> {
-        self.entries.get(&key).map(|entry| entry.link.stats())
-    }
-
-    /// Bytes that wait on a channel of a link.
-    pub fn queued(&self, key: Key, channel: Channel) -> usize {
-        self.entries.get(&key).map_or(0, |entry| entry.link.queued(channel))
-    }
-
-    /// The keys of all open links.
-    pub fn keys(&self) -> Vec<Key> {
-        self.entries.keys().copied().collect()
-    }
-
-    /// How many links are open.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether no link is open.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    fn open(&mut self, key: Key, link: Link) {
-        self.entries.insert(key, Entry { link, wake_at: self.now, timer_at: None, dirty: false });
-        self.mark(key);
-    }
-
-    fn mark(&mut self, key: Key) {
-        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.dirty) {
-            entry.dirty = true;
-            self.dirty.push(key);
-        }
-    }
-
-    /// An error also comes out as `Closed` when the link is drained.
-    fn handle(&mut self, key: Key, input: Input<'_>) {
-        let now = self.now;
-        if let Some(entry) = self.entries.get_mut(&key) {
-            let _ = entry.link.handle(now, input);
-            self.mark(key);
-        }
-    }
-}
-
 /// What an endpoint said that cannot be dealt with while it speaks.
 enum Later {
     Hello(Key, SocketAddr, Vec<u8>),
     Opened(Key),
     Refused(Key, Ended),
     Gone(Key, Gone),
+    Talk(Key, Talk),
 }
 
 /// Takes the answer to a call. The link opens at once, since its first bytes may come right behind; the application
@@ -323,6 +250,7 @@ impl Hub {
                     later.push(on_answer(links, key(link), carrier, bytes));
                 }
                 (Arrival::Gone { link, why }, _) => later.push(Later::Gone(key(link), why)),
+                (Arrival::Talk { link, talk }, _) => later.push(Later::Talk(key(link), talk)),
             });
             if let Poll::Ready(result) = polled {
                 result?;
@@ -391,13 +319,45 @@ impl Hub {
                     app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
                 }
                 Later::Gone(key, why) => self.on_gone(now, key, why, app),
+                Later::Talk(key, talk) => self.on_talk(now, key, talk, app),
             }
         }
         while let Some(key) = self.links.dirty.pop() {
             self.drain(now, key, app);
         }
         self.poll_trouble(now);
+        self.speak(now, app);
         self.endpoints.iter_mut().for_each(|endpoint| endpoint.flush());
+    }
+
+    fn on_talk(&mut self, now: Time, key: Key, talk: Talk, app: &mut impl App) {
+        if matches!(talk, Talk::Began { .. }) {
+            self.links.talks.insert(key);
+        }
+        // Who was hung up on may not have noticed.
+        if self.links.talks.contains(&key) {
+            app.talk(now, &mut self.links, key, talk);
+        }
+    }
+
+    /// Carries out what the application has said in talks.
+    fn speak(&mut self, now: Time, app: &mut impl App) {
+        while !self.links.said.is_empty() {
+            for (key, words) in std::mem::take(&mut self.links.said) {
+                if !self.links.talks.contains(&key) {
+                    continue;
+                }
+                let endpoint = &mut self.endpoints[key.endpoint];
+                match words {
+                    Some(words) => endpoint.say(key.link, words),
+                    None => {
+                        endpoint.drop_link(key.link);
+                        self.links.talks.remove(&key);
+                        app.talk(now, &mut self.links, key, Talk::Ended(Gone::Closed));
+                    }
+                }
+            }
+        }
     }
 
     fn on_hello(&mut self, now: Time, key: Key, from: SocketAddr, bytes: &[u8], app: &mut impl App) {
@@ -420,6 +380,9 @@ impl Hub {
     }
 
     fn on_gone(&mut self, now: Time, key: Key, why: Gone, app: &mut impl App) {
+        if self.links.talks.remove(&key) {
+            return app.talk(now, &mut self.links, key, Talk::Ended(why));
+        }
         // What arrived before the end counts, a close above all.
         self.drain(now, key, app);
         let entry = self.links.entries.remove(&key);

@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | `udp://` | `udp.rs` (`noise.rs`, `batch.rs`) | datagrams | nothing |
 //! | `quic://` | `quic.rs` (`filter.rs`) | datagrams and streams | nothing |
-//! | `ws://`, `wss://` | `websocket.rs` (`http.rs`, `site.rs`) | one stream | HTTP, then a close without detail |
+//! | `ws://`, `wss://` | `websocket.rs` (`http.rs`, `site.rs`, `talk.rs`) | one stream | HTTP, then a close without detail |
 //! | `wt://` | `webtransport.rs` | datagrams and streams | HTTP/3, then a close without detail |
 //! | – | `memory.rs` | any | – |
 //!
@@ -30,6 +30,7 @@ mod places;
 pub mod quic;
 mod sessions;
 pub mod site;
+mod talk;
 pub mod tasks;
 pub mod tls;
 pub mod udp;

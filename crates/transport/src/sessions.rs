@@ -225,7 +225,7 @@ async fn pass_on<S: Session>(
                         return Err(Gone::Failed("the other side stopped a lane".into()));
                     }
                 }
-                Some(Command::Answer { .. }) => {}
+                Some(Command::Answer { .. } | Command::Say(_)) => {}
                 None => return Ok(()),
             },
         }

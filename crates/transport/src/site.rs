@@ -11,6 +11,23 @@ pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
 pub trait Pages: Send + Sync + 'static {
     /// The answer to one request, whose body, if it has one, nobody reads.
     fn answer(&self, request: &Request<()>) -> Response<Bytes>;
+
+    /// What a request for a WebSocket is for, if it may be had.
+    fn upgrade(&self, request: &Request<()>) -> Upgrade {
+        let _ = request;
+        Upgrade::Link
+    }
+}
+
+/// What a WebSocket is for.
+#[derive(Debug)]
+pub enum Upgrade {
+    /// A link.
+    Link,
+    /// A [talk](crate::endpoint::Talk): its messages are the application's.
+    Talk,
+    /// Nothing: whoever asks is answered this.
+    Refused(Response<Bytes>),
 }
 
 /// What a TCP listener is for, besides links.

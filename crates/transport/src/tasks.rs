@@ -11,7 +11,7 @@ use std::time::Duration;
 use sametick_wire::{Carrier, LaneId, Time};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId};
+use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId, Talk, Words};
 
 /// How many arrivals wait for the driver before connections are no longer read from.
 const MAX_WAITING: usize = 1_024;
@@ -30,11 +30,35 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What a connection's task tells the endpoint.
 pub(crate) enum Event {
-    Hello { link: LinkId, from: SocketAddr, bytes: Vec<u8>, outbox: Outbox },
-    Answer { link: LinkId, bytes: Vec<u8> },
-    Datagram { link: LinkId, bytes: Vec<u8> },
-    Stream { link: LinkId, lane: LaneId, bytes: Vec<u8> },
-    Gone { link: LinkId, why: Gone },
+    Hello {
+        link: LinkId,
+        from: SocketAddr,
+        bytes: Vec<u8>,
+        outbox: Outbox,
+    },
+    Answer {
+        link: LinkId,
+        bytes: Vec<u8>,
+    },
+    Datagram {
+        link: LinkId,
+        bytes: Vec<u8>,
+    },
+    Stream {
+        link: LinkId,
+        lane: LaneId,
+        bytes: Vec<u8>,
+    },
+    Gone {
+        link: LinkId,
+        why: Gone,
+    },
+    /// The way back comes with its beginning.
+    Talk {
+        link: LinkId,
+        talk: Talk,
+        outbox: Option<Outbox>,
+    },
 }
 
 /// What a connection's task is told.
@@ -43,6 +67,7 @@ pub(crate) enum Command {
     Answer { bytes: Vec<u8>, open: bool },
     Datagram(Vec<u8>),
     Stream(LaneId, Vec<u8>),
+    Say(Words),
 }
 
 /// The way to a connection's task. Dropping it ends the connection after what has been sent, if that does not take
@@ -92,6 +117,7 @@ impl Command {
             Command::Answer { bytes, .. } | Command::Datagram(bytes) | Command::Stream(_, bytes) => {
                 bytes.len()
             }
+            Command::Say(words) => words.len(),
         }
     }
 }
@@ -230,6 +256,10 @@ impl<T> TaskEndpoint<T> {
                 self.ending.remove(&link);
                 sink(Arrival::Gone { link, why });
             }
+            Event::Talk { link, talk, outbox } => {
+                self.links.extend(outbox.map(|outbox| (link, outbox)));
+                sink(Arrival::Talk { link, talk });
+            }
         }
     }
 }
@@ -275,6 +305,10 @@ impl<T> Endpoint for TaskEndpoint<T> {
 
     fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]) {
         self.send(link, Command::Stream(lane, bytes.to_vec()));
+    }
+
+    fn say(&mut self, link: LinkId, words: Words) {
+        self.send(link, Command::Say(words));
     }
 
     fn drop_link(&mut self, link: LinkId) {

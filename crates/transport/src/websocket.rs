@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::endpoint::{CALL, Gone, LinkId};
+use crate::endpoint::{CALL, Gone, LinkId, Words};
 use crate::http;
 use crate::pace::{Pace, Paced};
 use crate::places::Place;
@@ -31,15 +31,15 @@ use crate::tasks::{
 use crate::tls::{Certificate, Trust, client_config};
 
 /// Without a message for this long a connection is dead. The link's own time-out of 10 s comes first.
-const IDLE: Duration = Duration::from_secs(30);
+pub(crate) const IDLE: Duration = Duration::from_secs(30);
 
 /// The longest message taken. A link's are at most half of that.
 pub const MAX_MESSAGE: usize = 16 << 10;
 
 /// Messages that a server takes a second, control frames included, and how many may come at once after a pause: a stall that ends is forgiven. More are not
 /// lost: they wait in the sender's own connection.
-const MESSAGES_PER_SECOND: u32 = 120;
-const MESSAGE_BURST: u32 = 600;
+pub(crate) const MESSAGES_PER_SECOND: u32 = 120;
+pub(crate) const MESSAGE_BURST: u32 = 600;
 
 /// Bytes that a server takes a second and at once: messages can be cut into any number of empty frames.
 const BYTES_PER_SECOND: u32 = 1 << 20;
@@ -48,7 +48,7 @@ const BYTE_BURST: u32 = 1 << 20;
 /// Reading in large pieces costs more than it saves for small messages.
 const READ_BUFFER: usize = 4 << 10;
 
-fn config() -> WebSocketConfig {
+pub(crate) fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
@@ -85,16 +85,23 @@ pub(crate) async fn serve_link<S: Io>(
     mut place: Place,
     reporter: &Reporter,
 ) -> Option<()> {
-    let stream = Paced::new(stream, Pace::new(BYTES_PER_SECOND, BYTE_BURST));
-    let socket =
-        WebSocketStream::from_partially_read(stream, early.into(), Role::Server, Some(config())).await;
-    let (writer, mut reader) = socket.split();
+    let (writer, mut reader) = open(stream, early, config()).await;
     let hello = tokio::time::timeout(HELLO_DEADLINE, next_binary(&mut reader)).await.ok()?.ok()?;
     if hello.len() > MAX_HELLO {
         return None;
     }
     place.opened();
     accept(writer, reader, from, hello, reporter).await
+}
+
+/// The two ways of a connection whose upgrade has been answered. It is read no faster than its bytes' pace.
+pub(crate) async fn open<S: Io>(
+    stream: S,
+    early: Bytes,
+    config: WebSocketConfig,
+) -> (Writer<Paced<S>>, Reader<Paced<S>>) {
+    let stream = Paced::new(stream, Pace::new(BYTES_PER_SECOND, BYTE_BURST));
+    WebSocketStream::from_partially_read(stream, early.into(), Role::Server, Some(config)).await.split()
 }
 
 /// Runs a connection that has said hello: answer, link.
@@ -211,8 +218,8 @@ pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 
-type Writer<S> = SplitSink<WebSocketStream<S>, Message>;
-type Reader<S> = SplitStream<WebSocketStream<S>>;
+pub(crate) type Writer<S> = SplitSink<WebSocketStream<S>, Message>;
+pub(crate) type Reader<S> = SplitStream<WebSocketStream<S>>;
 
 /// The next message; the bytes if it is a binary one. Pings and pongs are the library's business.
 async fn next<S: Io>(reader: &mut Reader<S>) -> Result<Option<Vec<u8>>, WsError> {
@@ -271,16 +278,23 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter, mu
     reporter.report(Event::Gone { link, why }).await;
 }
 
-/// Writes what the link wants; several messages share a flush.
-async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
+/// Writes what the link or talk wants; several messages share a flush.
+pub(crate) async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gone {
     loop {
         let Some(command) = inbox.next().await else { return finish(writer).await };
         let mut written = 0;
         let mut next = Some(command);
         while let Some(command) = next {
             written += cost(command.len());
-            if let Command::Stream(_, bytes) = command
-                && let Err(error) = writer.feed(Message::binary(bytes)).await
+            let message = match command {
+                Command::Stream(_, bytes) | Command::Say(Words::Binary(bytes)) => {
+                    Some(Message::binary(bytes))
+                }
+                Command::Say(Words::Text(text)) => Some(Message::text(text)),
+                Command::Answer { .. } | Command::Datagram(_) => None,
+            };
+            if let Some(message) = message
+                && let Err(error) = writer.feed(message).await
             {
                 return failed(&error);
             }
@@ -298,7 +312,7 @@ async fn finish<S: Io>(mut writer: Writer<S>) -> Gone {
     Gone::Closed
 }
 
-fn failed(error: &WsError) -> Gone {
+pub(crate) fn failed(error: &WsError) -> Gone {
     match error {
         WsError::ConnectionClosed | WsError::AlreadyClosed | WsError::Protocol(_) => Gone::Closed,
         WsError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => Gone::Closed,

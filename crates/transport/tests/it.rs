@@ -19,3 +19,5 @@ mod steady;
 mod stranger;
 #[path = "it/talk.rs"]
 mod talk;
+#[path = "it/talks.rs"]
+mod talks;

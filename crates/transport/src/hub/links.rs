@@ -1,0 +1,106 @@
+//! The open links of a hub, as its application reaches them.
+
+use std::collections::{HashMap, HashSet};
+
+use sametick_wire::{Channel, Input, Link, LinkStats, SendError, Time};
+
+use super::Key;
+use crate::endpoint::Words;
+
+pub(super) struct Entry {
+    pub link: Link,
+    /// When the link wants to be woken.
+    pub wake_at: Time,
+    /// The earliest timer that is set for it: a later wish needs no new one.
+    pub timer_at: Option<Time>,
+    pub dirty: bool,
+}
+
+/// The open links of a hub.
+#[derive(Default)]
+pub struct Links {
+    pub(super) now: Time,
+    pub(super) entries: HashMap<Key, Entry>,
+    /// Links with something to drain.
+    pub(super) dirty: Vec<Key>,
+    /// Those that talk in whole messages.
+    pub(super) talks: HashSet<Key>,
+    /// What is to be said to them; nothing more if there are no words.
+    pub(super) said: Vec<(Key, Option<Words>)>,
+}
+
+impl Links {
+    /// Sends a message; it leaves when the application returns.
+    pub fn send(&mut self, key: Key, channel: Channel, message: &[u8]) -> Result<(), SendError> {
+        let now = self.now;
+        let entry = self.entries.get_mut(&key).ok_or(SendError::Closed)?;
+        let sent = entry.link.send(now, channel, message);
+        self.mark(key);
+        sent
+    }
+
+    /// Ends a link.
+    pub fn close(&mut self, key: Key, code: u8, text: &str) {
+        let now = self.now;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.link.close(now, code, text);
+            self.mark(key);
+        }
+    }
+
+    /// The figures of a link.
+    pub fn stats(&self, key: Key) -> Option<LinkStats> {
+        self.entries.get(&key).map(|entry| entry.link.stats())
+    }
+
+    /// Bytes that wait on a channel of a link.
+    pub fn queued(&self, key: Key, channel: Channel) -> usize {
+        self.entries.get(&key).map_or(0, |entry| entry.link.queued(channel))
+    }
+
+    /// The keys of all open links.
+    pub fn keys(&self) -> Vec<Key> {
+        self.entries.keys().copied().collect()
+    }
+
+    /// How many links are open.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether no link is open.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Says something to somebody who talks in whole messages; it leaves when the application returns.
+    pub fn say(&mut self, key: Key, words: Words) {
+        self.said.push((key, Some(words)));
+    }
+
+    /// Ends a talk after what has been said.
+    pub fn hang_up(&mut self, key: Key) {
+        self.said.push((key, None));
+    }
+
+    pub(super) fn open(&mut self, key: Key, link: Link) {
+        self.entries.insert(key, Entry { link, wake_at: self.now, timer_at: None, dirty: false });
+        self.mark(key);
+    }
+
+    pub(super) fn mark(&mut self, key: Key) {
+        if let Some(entry) = self.entries.get_mut(&key).filter(|entry| !entry.dirty) {
+            entry.dirty = true;
+            self.dirty.push(key);
+        }
+    }
+
+    /// An error also comes out as `Closed` when the link is drained.
+    pub(super) fn handle(&mut self, key: Key, input: Input<'_>) {
+        let now = self.now;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            let _ = entry.link.handle(now, input);
+            self.mark(key);
+        }
+    }
+}

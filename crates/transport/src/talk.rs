@@ -1,0 +1,88 @@
+//! Talks: WebSockets whose whole messages, text or binary, are the application's own protocol.
+//!
+//! The limits are those of links. Whoever breaks one is not cut off at once: the application says what was wrong, and
+//! hangs up.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+
+use crate::endpoint::{Gone, LinkId, Talk, Words};
+use crate::pace::Pace;
+use crate::places::Place;
+use crate::tasks::{Event, LAST_WORDS, Reporter, Running, connection};
+use crate::websocket::{
+    IDLE, Io, MAX_MESSAGE, MESSAGE_BURST, MESSAGES_PER_SECOND, Reader, config, failed, open, write,
+};
+
+/// Messages of up to this length are read to their end, to be refused with a reason that arrives; longer ones are not.
+const MAX_READ: usize = 4 * MAX_MESSAGE;
+
+/// How long somebody who was hung up on may go on speaking. Cut off earlier they might not hear why.
+const MAX_DEAF: Duration = LAST_WORDS;
+
+/// Runs a connection whose upgrade has been answered, until either side ends it. It has proven nothing, so it keeps its place
+/// among those of its address.
+pub(crate) async fn serve_talk<S: Io>(
+    stream: S,
+    early: Bytes,
+    from: SocketAddr,
+    target: String,
+    _place: Place,
+    reporter: &Reporter,
+) -> Option<()> {
+    let config = config().max_message_size(Some(MAX_READ)).max_frame_size(Some(MAX_READ));
+    let (writer, reader) = open(stream, early, config).await;
+    let (outbox, mut inbox) = connection();
+    let link = reporter.new_link();
+    let talk = Talk::Began { from, target };
+    reporter.report(Event::Talk { link, talk, outbox: Some(outbox) }).await.then_some(())?;
+    let mut reading = Running::spawn(read(link, reader, reporter.clone()));
+    let end = inbox.end();
+    let why = tokio::select! {
+        why = write(writer, inbox) => why,
+        () = end => Gone::Limit("the last words were not taken"),
+    };
+    let _ = tokio::time::timeout(MAX_DEAF, reading.ended()).await;
+    reporter.report(Event::Gone { link, why }).await;
+    Some(())
+}
+
+/// Hands over what arrives, no faster than the pace; says when the connection has ended.
+async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
+    let mut pace = Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
+    let why = loop {
+        let (talk, more) = match tokio::time::timeout(IDLE, reader.next()).await {
+            Ok(Some(Ok(Message::Close(_))) | None) => break Gone::Closed,
+            Ok(Some(Ok(message))) => (heard(message), true),
+            // The stream is of no use any more, but whoever is at its other end can still be told so.
+            Ok(Some(Err(WsError::Capacity(_)))) => (Some(Talk::TooLong), false),
+            Ok(Some(Err(WsError::Utf8(_)))) => (Some(Talk::NoText), false),
+            Ok(Some(Err(error))) => break failed(&error),
+            Err(_) => break Gone::Limit("nothing came for too long"),
+        };
+        if let Some(talk) = talk {
+            let is_heard = reporter.report(Event::Talk { link, talk, outbox: None }).await;
+            if !is_heard || !more {
+                return;
+            }
+        }
+        if let Some(wait) = pace.take(Instant::now(), 1) {
+            tokio::time::sleep(wait).await;
+        }
+    };
+    reporter.report(Event::Gone { link, why }).await;
+}
+
+fn heard(message: Message) -> Option<Talk> {
+    match message {
+        message if message.len() > MAX_MESSAGE => Some(Talk::TooLong),
+        Message::Text(text) => Some(Talk::Said(Words::Text(text.as_str().to_owned()))),
+        Message::Binary(bytes) => Some(Talk::Said(Words::Binary(bytes.into()))),
+        // Pings and pongs are the library's business.
+        _ => None,
+    }
+}
