@@ -128,11 +128,11 @@ impl Choice {
         self.updates = self.updates.wrapping_add(1);
         self.entries.clear();
         self.again = 0;
-        for (kind, spec) in around.layout.kinds().iter().enumerate().take(around.cadences.len()) {
+        for kind in 0..around.cadences.len() {
             let reach = around.cadences[kind].reach;
             let mut found = core::mem::take(&mut self.found);
             around.grids[kind].near(around.eye, reach, &mut found);
-            self.plan_kind(kind, spec, &found, &latest.tables[kind], base, view, around);
+            self.plan_kind(kind, &found, &latest.tables[kind], base, view, around);
             self.found = found;
         }
         self.choose(around.budget);
@@ -141,14 +141,13 @@ impl Choice {
     fn plan_kind(
         &mut self,
         kind: usize,
-        spec: &Kind,
         found: &Found,
         latest: &Known,
         base: Option<Tick>,
         view: ViewId,
         around: &Surroundings<'_>,
     ) {
-        let table = around.scenery.table(kind);
+        let (spec, table) = (&around.layout.kinds()[kind], around.scenery.table(kind));
         let mut at = 0;
         let edges = &around.cadences[kind].edges[..];
         for row in found.iter() {
