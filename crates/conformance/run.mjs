@@ -9,8 +9,8 @@ if (!path || !/^\d+$/.test(seed ?? "") || !/^\d+$/.test(ticks ?? "")) {
 }
 
 const { instance } = await WebAssembly.instantiate(await readFile(path), {});
-const { sametick_chain, sametick_last, sametick_talk, sametick_pong, sametick_session, sametick_build, sametick_schema } =
-  instance.exports;
+const { sametick_chain, sametick_last, sametick_talk, sametick_pong, sametick_session } = instance.exports;
+const { sametick_arena, sametick_room, sametick_build, sametick_schema } = instance.exports;
 
 // wasm returns i64 as a signed BigInt.
 const hex = (word) => BigInt.asUintN(64, word).toString(16).padStart(16, "0");
@@ -27,6 +27,8 @@ console.log(
     talk: hex(sametick_talk(low, high, Number(ticks))),
     pong: hex(sametick_pong(low, high, Number(ticks))),
     session: hex(sametick_session(low, high, Number(ticks))),
+    arena: hex(sametick_arena(low, high, Number(ticks))),
+    room: hex(sametick_room(low, high, Number(ticks))),
     build: words(sametick_build, 2),
     schema: words(sametick_schema, 4),
   }),

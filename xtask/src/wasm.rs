@@ -33,8 +33,9 @@ const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/Cargo.lock";
 /// Seeds and tick counts to compare: ordinary ones, the edges of `u64`, and one long run.
 const RUNS: &[(u64, u32)] = &[(0, 300), (1, 300), (42, 300), (u64::MAX, 300), (7, 5000)];
 
-/// The session that is recorded, and replayed natively and as wasm: a little less than three minutes of play.
-const RECORDED: (u64, u32) = (2024, 10_000);
+/// What is recorded, and replayed natively and as wasm, with its seed and ticks: a session in lockstep of a little less than three
+/// minutes, and a room of almost two.
+const RECORDED: [(&str, u64, u32); 2] = [("pong", 2024, 10_000), ("arena", 2025, 3_000)];
 
 /// Where the standard library for wasm32 comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ pub fn check(workspace: &Workspace, toolchain: &Toolchain) -> Result<()> {
     let module = built.join("sametick_conformance.wasm");
     ensure!(module.exists(), "{} was not built: is the crate a cdylib?", module.display());
     compare_all(workspace, &module)?;
-    compare_replays(workspace, &module)
+    RECORDED.iter().try_for_each(|recorded| compare_replays(workspace, &module, *recorded))
 }
 
 fn pure_packages(workspace: &Workspace) -> Vec<&str> {
@@ -185,11 +186,14 @@ fn compare_all(workspace: &Workspace, module: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Records a session, and replays its log both ways: every tick has the same hash.
-fn compare_replays(workspace: &Workspace, module: &Path) -> Result<()> {
-    let (seed, ticks) = RECORDED;
+/// Records a game, and replays its log both ways: every tick has the same hash.
+fn compare_replays(
+    workspace: &Workspace,
+    module: &Path,
+    (game, seed, ticks): (&str, u64, u32),
+) -> Result<()> {
     let log = workspace.target.join("conformance.log");
-    shell::run(example(workspace, "record").arg(&log).args([seed.to_string(), ticks.to_string()]))?;
+    shell::run(example(workspace, "record").arg(game).arg(&log).args([seed.to_string(), ticks.to_string()]))?;
     let native = shell::read(example(workspace, "replay").arg(&log))?;
     let replayer = workspace.root.join("crates/conformance/replay.mjs");
     let wasm = shell::read(Command::new("node").arg(replayer).arg(module).arg(&log))?;
@@ -197,7 +201,7 @@ fn compare_replays(workspace: &Workspace, module: &Path) -> Result<()> {
     let agreed = compare(&native, &wasm)? - 1;
     ensure!(agreed >= ticks as usize, "only {agreed} of {ticks} ticks were recorded");
     let checks = native.lines().last().unwrap_or_default();
-    println!("a recorded log replays to the same hashes as wasm: {agreed} ticks, {checks}");
+    println!("a recorded log of {game} replays to the same hashes as wasm: {agreed} ticks, {checks}");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sametick_conformance::{identity, pong, run, session, talk};
+use sametick_conformance::{arena, identity, pong, room, run, session, talk};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,8 +21,9 @@ fn print_line(seed: u64, ticks: u32) {
     let outcome = run(seed, ticks);
     let (chain, last, talk) = (outcome.chain, outcome.last, talk(seed, ticks));
     let (pong, session) = (pong(seed, ticks), session(seed, ticks));
+    let (arena, room) = (arena(seed, ticks), room(seed, ticks));
     // A seed is a string because a JSON number has only 53 bits.
     println!(
-        r#"{{"seed":"{seed}","ticks":{ticks},"hash":"{chain}","last":"{last}","talk":"{talk}","pong":"{pong}","session":"{session}","build":"{build}","schema":"{schema}"}}"#
+        r#"{{"seed":"{seed}","ticks":{ticks},"hash":"{chain}","last":"{last}","talk":"{talk}","pong":"{pong}","session":"{session}","arena":"{arena}","room":"{room}","build":"{build}","schema":"{schema}"}}"#
     );
 }

@@ -6,7 +6,7 @@ use core::cell::RefCell;
 
 use alloc::vec::Vec;
 
-use crate::{Replay, identity, pong, replay, run, session, talk};
+use crate::{Replay, arena, identity, pong, replay, room, run, session, talk};
 
 std::thread_local! {
     /// The log to replay, as it is handed over.
@@ -36,6 +36,18 @@ pub extern "C" fn sametick_talk(seed_low: u32, seed_high: u32, ticks: u32) -> u6
 #[unsafe(no_mangle)]
 pub extern "C" fn sametick_pong(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
     pong(seed(seed_low, seed_high), ticks).0
+}
+
+/// The hash of a crowd's game of arena.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_arena(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
+    arena(seed(seed_low, seed_high), ticks).0
+}
+
+/// The hash of a room.
+#[unsafe(no_mangle)]
+pub extern "C" fn sametick_room(seed_low: u32, seed_high: u32, ticks: u32) -> u64 {
+    room(seed(seed_low, seed_high), ticks).0
 }
 
 /// The hash of a session of lockstep.

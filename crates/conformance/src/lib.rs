@@ -1,10 +1,10 @@
-//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong, a session
-//! of `lockstep`, and its log read by `store`, to compare their hashes between platforms.
+//! Conformance: a game that uses everything deterministic `sim` offers, two links of `wire` that talk, pong and arena,
+//! a session of `lockstep`, a room of `room`, and their logs read by `store`, to compare their hashes between platforms.
 //!
 //! The same sources run natively (`cargo run -p sametick-conformance --example hashes -- SEED TICKS`) and as wasm
 //! under Node (`node crates/conformance/run.mjs MODULE.wasm SEED TICKS`), and print the same lines, or something
 //! is not as deterministic as we say. Another pure crate joins with a module beside `game`, `talk` and `session`.
-//! The example `record` writes the log of a session; the example `replay` and `replay.mjs` print the hash of every tick
+//! The example `record` writes the log of a session or a room; the example `replay` and `replay.mjs` print the hash of every tick
 //! of it.
 #![no_std]
 
@@ -17,6 +17,7 @@ mod exports;
 mod game;
 mod numbers;
 mod replay;
+mod room;
 mod session;
 mod talk;
 
@@ -24,6 +25,7 @@ use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, schema_hash_of};
 
 pub use game::{Medley, Order, Setup};
 pub use replay::{Replay, replay};
+pub use room::{record_room, room};
 pub use session::{record, session};
 pub use talk::talk;
 
@@ -31,6 +33,12 @@ pub use talk::talk;
 pub fn pong(seed: u64, ticks: u32) -> StateHash {
     let players = 2 + (seed % 3) as u8;
     sametick_pong::crowd::chain(&sametick_pong::Setup { seed, players, ..Default::default() }, ticks)
+}
+
+/// A hash over the states of a crowd's game of arena.
+pub fn arena(seed: u64, ticks: u32) -> StateHash {
+    let (bots, seats) = ((seed % 7) as u8, 4 + (seed % 5) as u16);
+    sametick_arena::crowd::chain(&sametick_arena::Setup { seed, bots, seats, ..Default::default() }, ticks)
 }
 
 /// What a run comes to. Equal on every platform.

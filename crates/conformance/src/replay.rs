@@ -1,8 +1,9 @@
-//! A recorded game of pong, read and played again: the hash of every state.
+//! A recorded game, read and played again: the hash of every state.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sametick_arena::Arena;
 use sametick_pong::Pong;
 use sametick_sim::record::{Record, decode_inputs};
 use sametick_sim::{Game, Inputs, StateHash, from_canonical};
@@ -13,19 +14,26 @@ use sametick_store::log::LogReader;
 pub struct Replay {
     /// The hash after every tick, from tick 1 on.
     pub hashes: Vec<StateHash>,
-    /// How many hashes that players agreed on while they played were found again.
+    /// How many hashes that players agreed on, or a host came to, while they played were found again.
     pub checks: u32,
 }
 
 /// Plays a log of this build again.
 pub fn replay(log: &[u8]) -> Result<Replay, String> {
     let text = |error: &dyn core::fmt::Display| error.to_string();
-    let mut reader = LogReader::open(log).map_err(|error| text(&error))?;
-    if reader.header().build != Pong::BUILD {
-        return Err(alloc::format!("the log is of build {}, not {}", reader.header().build, Pong::BUILD));
+    let build = LogReader::open(log).map_err(|error| text(&error))?.header().build;
+    match build {
+        Pong::BUILD => replay_of::<Pong>(log),
+        Arena::BUILD => replay_of::<Arena>(log),
+        other => Err(alloc::format!("the log is of build {other}, which is neither game's")),
     }
+}
+
+fn replay_of<G: Game>(log: &[u8]) -> Result<Replay, String> {
+    let text = |error: &dyn core::fmt::Display| error.to_string();
+    let mut reader = LogReader::open(log).map_err(|error| text(&error))?;
     let setup = from_canonical(&reader.header().setup).map_err(|error| alloc::format!("{error:?}"))?;
-    let (mut state, mut inputs, mut done) = (Pong::new(&setup), Inputs::new(), Replay::default());
+    let (mut state, mut inputs, mut done) = (G::new(&setup), Inputs::new(), Replay::default());
     let mut records = reader.holding();
     while let Some(record) = records.next().map_err(|error| text(&error))? {
         match record {
@@ -37,7 +45,9 @@ pub fn replay(log: &[u8]) -> Result<Replay, String> {
             Record::Check { tick, hash } => {
                 let at = usize::try_from(tick.0).ok().and_then(|tick| tick.checked_sub(1));
                 if at.and_then(|at| done.hashes.get(at)) != Some(hash) {
-                    return Err(alloc::format!("players agreed on something else after tick {tick}"));
+                    return Err(alloc::format!(
+                        "it came to something else after tick {tick} when it was played"
+                    ));
                 }
                 done.checks += 1;
             }

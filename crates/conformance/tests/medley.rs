@@ -1,6 +1,6 @@
 //! The conformance game itself is deterministic, and its results are pinned.
 
-use sametick_conformance::{Medley, Setup, fill, identity, record, replay, run, session};
+use sametick_conformance::{Medley, Setup, fill, identity, record, record_room, replay, room, run, session};
 use sametick_sim::sync_test::sync_test;
 use sametick_sim::{Rng, StateHash};
 
@@ -41,6 +41,20 @@ fn the_identity_is_in_place() {
 fn a_session_is_the_same_each_time_and_another_for_each_seed() {
     assert_eq!(session(1, 300), session(1, 300));
     assert_ne!(session(1, 300), session(2, 300));
+}
+
+#[test]
+fn a_room_is_the_same_each_time_and_another_for_each_seed() {
+    assert_eq!(room(1, 150), room(1, 150));
+    assert_ne!(room(1, 150), room(2, 150));
+}
+
+#[test]
+fn a_recorded_room_replays_to_what_its_host_came_to() {
+    let log = record_room(3, 300);
+    let done = replay(&log).unwrap();
+    assert!(done.hashes.len() >= 300 && done.checks >= 9, "{} ticks, {}", done.hashes.len(), done.checks);
+    assert_eq!(log, record_room(3, 300));
 }
 
 #[test]
