@@ -152,7 +152,10 @@ pub struct Host<G: Hosted> {
     cadences: Vec<Cadence>,
     inputs: Inputs<G::Input>,
     arrived: Vec<Arrived<G::Input>>,
-    rows: TickInputs,
+    /// What happened in the last ticks: as many as may be stepped before the output is looked at.
+    rows: [TickInputs; MAX_CATCH_UP as usize],
+    /// The last tick that was said to be stepped.
+    said: Tick,
     events: Events<G::Event>,
     outbox: Outbox<Output>,
     stats: HostStats,
@@ -197,7 +200,8 @@ impl<G: Hosted> Host<G> {
             layout,
             inputs: Inputs::new(),
             arrived: Vec::new(),
-            rows: TickInputs::new(),
+            rows: [const { TickInputs::new() }; MAX_CATCH_UP as usize],
+            said: Tick::ZERO,
             events: Events::default(),
             outbox: Outbox::default(),
             stats: HostStats::default(),
@@ -217,9 +221,9 @@ impl<G: Hosted> Host<G> {
         &self.state
     }
 
-    /// What happened on every seat in the last tick, as the log has it.
+    /// What happened on every seat in the tick that [`Output::Stepped`] said last, as the log has it.
     pub fn inputs(&self) -> &TickInputs {
-        &self.rows
+        &self.rows[row_of(self.said)]
     }
 
     /// How many seats there are.
@@ -263,7 +267,11 @@ impl<G: Hosted> Host<G> {
 
     /// What the host wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
-        self.outbox.pop(buf).unwrap_or(Output::WakeAt(self.due(self.tick.next())))
+        let output = self.outbox.pop(buf).unwrap_or(Output::WakeAt(self.due(self.tick.next())));
+        if let Output::Stepped(tick) = output {
+            self.said = tick;
+        }
+        output
     }
 
     fn due(&self, tick: Tick) -> Time {
@@ -367,14 +375,15 @@ impl<G: Hosted> Host<G> {
     }
 
     fn write_rows(&mut self, tick: Tick) {
-        self.rows.clear(tick);
+        let rows = &mut self.rows[row_of(tick)];
+        rows.clear(tick);
         for row in &self.inputs {
             self.bytes.clear();
             let input = row.input.as_ref().map(|input| {
                 canon::encode(input, &mut self.bytes).expect("an input that was read can be written");
                 &self.bytes[..]
             });
-            self.rows.push(Row { seat: row.seat, joined: row.joined, left: row.left, input });
+            rows.push(Row { seat: row.seat, joined: row.joined, left: row.left, input });
         }
     }
 
@@ -386,4 +395,9 @@ impl<G: Hosted> Host<G> {
         seated.sort_by_key(|seated| seated.seat);
         seated
     }
+}
+
+/// Where the inputs of a tick are kept for a while.
+fn row_of(tick: Tick) -> usize {
+    (tick.0 % MAX_CATCH_UP) as usize
 }

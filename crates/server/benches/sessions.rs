@@ -23,8 +23,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use postcard_schema::Schema;
+use sametick::app::ServerApp;
 use sametick::games::Games;
-use sametick::relay::RelayApp;
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::relay::RelayConfig;
 use sametick_sim::{BuildId, Game, Inputs, Rng, TickRate, Time, schema_hash_of};
@@ -86,7 +86,7 @@ struct Lateness {
 
 /// The relay, watched.
 struct Watched {
-    app: RelayApp,
+    app: ServerApp,
     lateness: Arc<Lateness>,
     done: Arc<AtomicBool>,
 }
@@ -237,7 +237,7 @@ fn start_relay(
             ready
                 .send(Locator { scheme, host: "127.0.0.1".into(), port, cert: None })
                 .expect("somebody waits");
-            let app = RelayApp::new(RelayConfig::default(), &data, Games::default());
+            let app = ServerApp::relay_only(RelayConfig::default(), &data, Games::default());
             let mut app = Watched { app, lateness, done };
             hub.run(&mut app).await.expect("sockets");
             app.app.close();

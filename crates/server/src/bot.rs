@@ -1,121 +1,42 @@
-//! Headless players: real links, real peers, no screen. They play, and compare what they ended up with.
+//! Headless players: real links, real peers and views, no screen. In [lockstep](LockstepPlan) they compare what they ended up
+//! with; in [rooms](RoomPlan) they say what they were told.
 
-use std::collections::BTreeMap;
+mod command;
+mod lockstep;
+mod room;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
-use sametick_lockstep::message::Way;
-use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
-use sametick_pong::{Pong, Setup, autopilot};
-use sametick_sim::diff::differences;
-use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, to_canonical};
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
 use sametick_wire::netem::Profile;
-use sametick_wire::{LinkStats, Time};
-use serde::Serialize;
+use sametick_wire::pacer::Path;
+use sametick_wire::{Channel, LinkStats, Malformed, Time};
 
-use crate::trace::{Trace, Whose};
+pub(crate) use command::{BotGame, play_bots};
+pub use lockstep::{BotReport, BotsReport, LockstepPlan, play_lockstep};
+pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, play_room};
 
-/// How many confirmed ticks back players compare their states.
-const COMPARED: usize = 120;
-
-/// What bots should do.
+/// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]
-pub struct BotPlan {
-    /// The session they meet in.
-    pub session: String,
+pub struct Crowd {
     /// How many.
     pub count: u32,
-    /// For how long.
+    /// For how long, once all have come.
     pub seconds: u64,
     /// A bad network in front of each, and its seed.
     pub netem: Option<(Profile, u64)>,
-    /// What the session begins with, if it is not running.
-    pub setup: Setup,
-    /// Every message goes into this file, if any.
-    pub trace: Option<PathBuf>,
-    /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
-    pub flip: Option<Tick>,
-}
-
-/// What one bot ended up with.
-#[derive(Clone, Debug, Serialize)]
-pub struct BotReport {
-    /// Where it sat.
-    pub seat: Option<u16>,
-    /// The last tick it knows for sure.
-    pub tick: u32,
-    /// The hash of its state then.
-    pub hash: String,
-    /// Its inputs that missed their tick.
-    pub omissions: u32,
-    /// Guesses that were wrong.
-    pub rollbacks: u64,
-    /// Ticks simulated again.
-    pub resimulated: u64,
-    /// How often its state was wrong and had to be replaced.
-    pub resyncs: u32,
-    /// As the link estimates it.
-    pub rtt_us: Option<u64>,
-    /// Bytes taken from the carrier.
-    pub bytes_received: u64,
-    /// Bytes given to it.
-    pub bytes_sent: u64,
-    /// How its last second was, in a sentence.
-    pub verdict: &'static str,
-    /// The same in figures.
-    pub diagnostics: Diagnostics,
-    /// Each figure with what is normal and what it means.
-    pub readings: [Reading; 7],
-}
-
-/// What all of them ended up with.
-#[derive(Clone, Debug, Serialize)]
-pub struct BotsReport {
-    /// The relay.
-    pub url: String,
-    /// Whether no two of them had different states at the same tick.
-    pub agree: bool,
-    /// How many pairs of states were compared.
-    pub compared: usize,
-    /// Each bot.
-    pub bots: Vec<BotReport>,
-}
-
-impl std::fmt::Display for BotsReport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{}", self.url)?;
-        writeln!(f, "  seat    tick  hash              omissions  rollbacks      rtt  bytes in  bytes out")?;
-        for bot in &self.bots {
-            let seat = bot.seat.map_or("-".into(), |seat| seat.to_string());
-            let rtt = bot.rtt_us.map_or("-".into(), |rtt_us| crate::report::Ms(rtt_us).to_string());
-            writeln!(
-                f,
-                "  {seat:>4} {:>7}  {}  {:>9}  {:>9} {rtt:>8}  {:>8}  {:>9}",
-                bot.tick, bot.hash, bot.omissions, bot.rollbacks, bot.bytes_received, bot.bytes_sent
-            )?;
-        }
-        for bot in &self.bots {
-            let seat = bot.seat.map_or("-".into(), |seat| seat.to_string());
-            writeln!(f, "  seat {seat}: {}", bot.verdict)?;
-            for reading in bot.readings.iter().filter(|reading| reading.level == Level::Concerning) {
-                writeln!(f, "    {reading}")?;
-            }
-        }
-        let verdict = if self.agree { "all agree" } else { "THEY DISAGREE" };
-        write!(f, "  {verdict} ({} states compared)", self.compared)
-    }
 }
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum BotError {
-    /// The relay cannot be called.
+    /// The server cannot be called.
     #[error("{url}: {error}")]
     Dial {
         /// Which.
@@ -139,7 +60,7 @@ pub enum BotError {
         /// Why.
         ended: Box<Ended>,
     },
-    /// The session turned a bot down.
+    /// The session or room turned a bot down.
     #[error("{url}: {why}")]
     Refused {
         /// Which.
@@ -149,106 +70,92 @@ pub enum BotError {
     },
 }
 
-struct Bot {
-    peer: Peer<Pong>,
+/// What a bot wants. Bytes are in the buffer that was given.
+enum Want {
+    Send(Channel),
+    Path,
+    WakeAt(Time),
+    Nothing,
+}
+
+/// What is behind the link of a bot.
+trait Mind {
+    /// A message has arrived.
+    fn hear(&mut self, now: Time, channel: Channel, bytes: &[u8]) -> Result<(), Malformed>;
+
+    /// What the link counts, as was asked for.
+    fn on_path(&mut self, now: Time, path: Path);
+
+    /// The time has come.
+    fn on_time(&mut self, now: Time);
+
+    /// What it wants next.
+    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Want;
+
+    /// Why it was turned down, if it was.
+    fn refused(&self) -> Option<String>;
+}
+
+struct Bot<M> {
+    mind: M,
     wake_at: Option<Time>,
-    hashes: BTreeMap<Tick, StateHash>,
-    resyncs: u32,
     stats: LinkStats,
 }
 
-struct Bots {
-    plan: BotPlan,
-    bots: BTreeMap<Key, Bot>,
+/// Bots on a hub of their own. `B` makes one, from its number and the path to the server.
+struct Bots<M, B> {
+    crowd: Crowd,
+    begin: B,
+    bots: BTreeMap<Key, Bot<M>>,
+    wakes: BTreeSet<(Time, Key)>,
     /// Set when all have come.
     end_at: Option<Time>,
     closing: bool,
-    ended: usize,
+    ended: u32,
     failed: Option<Ended>,
     refused: Option<String>,
     buf: Vec<u8>,
-    trace: Option<Trace>,
 }
 
-impl Bots {
+impl<M: Mind, B: FnMut(Time, usize, Path) -> M> Bots<M, B> {
     fn open(&mut self, now: Time, key: Key, links: &Links) {
-        let name = format!("bot {}", self.bots.len() + 1);
-        let Setup { seed, players, .. } = self.plan.setup;
-        let commit = crate::COMMIT.into();
-        let join = JoinAs {
-            setup: self.plan.setup,
-            seed,
-            seats: players.into(),
-            wait_for: self.plan.count as u16,
-            name,
-            commit,
-            watch: false,
-            listed: true,
-        };
         let stats = links.stats(key).unwrap_or_default();
-        let peer = Peer::new(now, &join, stats.into());
-        self.bots.insert(key, Bot { peer, wake_at: Some(now), hashes: BTreeMap::new(), resyncs: 0, stats });
-        if self.bots.len() == self.plan.count as usize {
-            self.end_at = Some(now.plus_micros(self.plan.seconds * 1_000_000));
+        let mind = (self.begin)(now, self.bots.len() + 1, stats.into());
+        self.bots.insert(key, Bot { mind, wake_at: None, stats });
+        if self.bots.len() == self.crowd.count as usize {
+            self.end_at = Some(now.plus_micros(self.crowd.seconds * 1_000_000));
         }
     }
 
-    fn on_message(
-        &mut self,
-        now: Time,
-        key: Key,
-        links: &mut Links,
-        channel: sametick_wire::Channel,
-        bytes: &[u8],
-    ) {
+    fn on_message(&mut self, now: Time, key: Key, links: &mut Links, channel: Channel, bytes: &[u8]) {
         let Some(bot) = self.bots.get_mut(&key) else { return };
-        if let Some(trace) = &mut self.trace {
-            trace.message(bot.whose(&self.plan.session), Way::ToPeer, false, channel, bytes);
+        if bot.mind.hear(now, channel, bytes).is_err() {
+            links.close(key, 1, "this is not the protocol");
         }
-        if bot.peer.handle(now, Input::Message(channel, bytes)).is_err() {
-            links.close(key, 1, "this is not the lockstep protocol");
-        }
-        if self.plan.flip.is_some_and(|tick| bot.peer.confirmed().is_some_and(|(now, _)| now >= tick))
-            && bot.peer.seat() == Some(Seat(0))
-        {
-            self.plan.flip = None;
-            bot.flip();
-        }
-        bot.note();
-        if let Status::Refused(why) = bot.peer.status() {
-            self.refused = Some(why.clone());
+        if let Some(why) = bot.mind.refused() {
+            self.refused = Some(why);
         }
         self.drain(now, key, links);
     }
 
     fn drain(&mut self, now: Time, key: Key, links: &mut Links) {
         let Some(bot) = self.bots.get_mut(&key) else { return };
-        bot.wake_at = loop {
-            match bot.peer.poll_output(&mut self.buf) {
-                Output::Send(channel) => {
-                    if let Some(trace) = &mut self.trace {
-                        trace.message(bot.whose(&self.plan.session), Way::ToRelay, true, channel, &self.buf);
-                    }
+        let wake_at = loop {
+            match bot.mind.poll(now, &mut self.buf) {
+                Want::Send(channel) => {
                     // A link that has ended says so itself.
                     let _ = links.send(key, channel, &self.buf);
                 }
-                Output::WantInput(_) => {
-                    let played = bot.peer.shown().zip(bot.peer.seat());
-                    let input = played.map(|((_, pong), seat)| autopilot(pong, seat)).unwrap_or_default();
-                    if bot.peer.handle(now, Input::Local(input)).is_err() {
-                        break None;
-                    }
-                }
-                Output::WantPath => {
-                    let path = links.stats(key).unwrap_or_default().into();
-                    if bot.peer.handle(now, Input::Path(path)).is_err() {
-                        break None;
-                    }
-                }
-                Output::WakeAt(at) => break Some(at),
-                Output::Wait => break None,
+                Want::Path => bot.mind.on_path(now, links.stats(key).unwrap_or_default().into()),
+                Want::WakeAt(at) => break Some(at),
+                Want::Nothing => break None,
             }
         };
+        let before = std::mem::replace(&mut bot.wake_at, wake_at);
+        if before != wake_at {
+            before.map(|at| self.wakes.remove(&(at, key)));
+            wake_at.map(|at| self.wakes.insert((at, key)));
+        }
     }
 
     fn on_time(&mut self, now: Time, links: &mut Links) {
@@ -259,110 +166,18 @@ impl Bots {
                 links.close(*key, 0, "done");
             }
         }
-        let due: Vec<Key> = self
-            .bots
-            .iter()
-            .filter(|(_, bot)| bot.wake_at.is_some_and(|at| at <= now))
-            .map(|(key, _)| *key)
-            .collect();
-        for key in due {
+        while let Some((_, key)) = self.wakes.first().copied().filter(|(at, _)| *at <= now) {
+            self.wakes.pop_first();
             if let Some(bot) = self.bots.get_mut(&key) {
-                // A time-out is never malformed.
-                let _ = bot.peer.handle(now, Input::Timeout);
+                bot.wake_at = None;
+                bot.mind.on_time(now);
             }
             self.drain(now, key, links);
         }
     }
-
-    /// Whether all bots had the same state at every tick that two of them know, and how many were compared.
-    fn agreement(&self) -> (bool, usize) {
-        let mut seen: BTreeMap<Tick, StateHash> = BTreeMap::new();
-        let (mut agree, mut compared) = (true, 0);
-        for (tick, hash) in self.bots.values().flat_map(|bot| &bot.hashes) {
-            match seen.get(tick) {
-                Some(other) => {
-                    compared += 1;
-                    agree &= other == hash;
-                }
-                None => {
-                    seen.insert(*tick, *hash);
-                }
-            }
-        }
-        (agree, compared)
-    }
-
-    fn report(&self, url: &Locator) -> BotsReport {
-        let (agree, compared) = self.agreement();
-        let bots = self.bots.values().map(Bot::report).collect();
-        BotsReport { url: url.to_string(), agree, compared, bots }
-    }
 }
 
-impl Bot {
-    fn whose<'a>(&self, session: &'a str) -> Whose<'a> {
-        let near = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
-        Whose { session, seat: self.peer.seat(), near }
-    }
-
-    /// Flips the first bit of the state that makes another state of it.
-    fn flip(&mut self) {
-        let Some((tick, state)) = self.peer.confirmed() else { return };
-        let bytes = to_canonical(state).unwrap_or_default();
-        let flipped = (0..bytes.len() * 8).rev().find_map(|bit| {
-            let mut bytes = bytes.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let flipped: Pong = from_canonical(&bytes).ok()?;
-            (to_canonical(&flipped).ok()? == bytes).then_some(flipped)
-        });
-        let Some(flipped) = flipped else { return };
-        let fields = differences(state, &flipped, 1);
-        tracing::warn!(tick = tick.0, field = %fields[0], "a bit was flipped");
-        self.peer.tamper(|state| *state = flipped);
-    }
-
-    /// Keeps the hash of the newest confirmed state.
-    fn note(&mut self) {
-        if self.peer.stats().resyncs > self.resyncs {
-            // What was wrong has been found and mended; what is compared is what came of it.
-            self.resyncs = self.peer.stats().resyncs;
-            self.hashes.clear();
-        }
-        if let Some((tick, state)) = self.peer.confirmed()
-            && self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick)
-        {
-            self.hashes.insert(tick, StateHash::of(state));
-            if self.hashes.len() > COMPARED {
-                self.hashes.pop_first();
-            }
-        }
-    }
-
-    fn report(&self) -> BotReport {
-        let (stats, diagnostics) = (self.peer.stats(), self.peer.diagnostics());
-        let (tick, hash) = self
-            .peer
-            .confirmed()
-            .map_or((0, String::new()), |(tick, state)| (tick.0, StateHash::of(state).to_string()));
-        BotReport {
-            seat: self.peer.seat().map(|seat| seat.0),
-            tick,
-            hash,
-            omissions: stats.omissions,
-            rollbacks: stats.rollbacks,
-            resimulated: stats.resimulated,
-            resyncs: stats.resyncs,
-            verdict: diagnostics.verdict(),
-            diagnostics,
-            readings: diagnostics.readings(),
-            rtt_us: self.stats.rtt_us,
-            bytes_received: self.stats.bytes_received,
-            bytes_sent: self.stats.bytes_sent,
-        }
-    }
-}
-
-impl App for Bots {
+impl<M: Mind, B: FnMut(Time, usize, Path) -> M> App for Bots<M, B> {
     fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
         Err(Refusal::Other("this is a client".into()))
     }
@@ -385,49 +200,54 @@ impl App for Bots {
     }
 
     fn wake_at(&self) -> Option<Time> {
-        let bots = self.bots.values().filter_map(|bot| bot.wake_at);
-        bots.chain(self.end_at).min().filter(|_| !self.closing)
+        let wakes = self.wakes.first().map(|(at, _)| *at);
+        wakes.into_iter().chain(self.end_at).min().filter(|_| !self.closing)
     }
 
     fn is_done(&self) -> bool {
-        self.failed.is_some() || self.refused.is_some() || self.ended == self.plan.count as usize
+        self.failed.is_some() || self.refused.is_some() || self.ended == self.crowd.count
     }
 }
 
-/// Plays pong with headless players and reports. Needs a runtime of one thread.
-pub async fn play_pong(url: &Locator, key: &AccessKey, plan: BotPlan) -> Result<BotsReport, BotError> {
+/// Calls a server as many times as there are bots, and plays. Needs a runtime of one thread.
+async fn run<M: Mind>(
+    url: &Locator,
+    key: &AccessKey,
+    crowd: Crowd,
+    (identity, intent): (Identity, Intent),
+    begin: impl FnMut(Time, usize, Path) -> M,
+) -> Result<Vec<Bot<M>>, BotError> {
     let clock = Clock::start();
     let mut hub = Hub::new(clock, None);
-    if let Some((profile, seed)) = plan.netem {
+    if let Some((profile, seed)) = crowd.netem {
         hub.set_netem(profile, seed);
     }
-    let trace = plan.trace.as_deref().map(Trace::create).transpose();
-    let trace =
-        trace.map_err(|error| BotError::Trace { path: plan.trace.clone().unwrap_or_default(), error })?;
-    let identity = Identity { build: Pong::BUILD, schema: sametick_sim::schema_hash_of::<Pong>() };
     let dial = |error| BotError::Dial { url: url.clone(), error };
-    for number in 1..=plan.count {
-        let intent = Intent::Join { session: plan.session.clone() };
-        let hello = Hello { identity, intent, name: format!("bot {number}"), ticket: None };
+    for number in 1..=crowd.count {
+        let hello = Hello { identity, intent: intent.clone(), name: name_of(number as usize), ticket: None };
         hub.add(url.dial(clock.now(), key, &hello).await.map_err(dial)?);
     }
     let mut bots = Bots {
-        plan,
+        crowd,
+        begin,
         bots: BTreeMap::new(),
+        wakes: BTreeSet::new(),
         end_at: None,
         closing: false,
         ended: 0,
         failed: None,
         refused: None,
         buf: Vec::new(),
-        trace,
     };
     hub.run(&mut bots).await.map_err(dial)?;
-    if let Some(why) = bots.refused.take() {
-        return Err(BotError::Refused { url: url.clone(), why });
+    match (bots.refused, bots.failed) {
+        (Some(why), _) => Err(BotError::Refused { url: url.clone(), why }),
+        (None, Some(ended)) => Err(BotError::Ended { url: url.clone(), ended: Box::new(ended) }),
+        (None, None) => Ok(bots.bots.into_values().collect()),
     }
-    match bots.failed.take() {
-        Some(ended) => Err(BotError::Ended { url: url.clone(), ended: Box::new(ended) }),
-        None => Ok(bots.report(url)),
-    }
+}
+
+/// What bots are called.
+fn name_of(number: usize) -> String {
+    format!("bot {number}")
 }

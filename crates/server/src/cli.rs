@@ -11,7 +11,7 @@ use sametick_wire::access::AccessKey;
 use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::netem::Profile;
 
-use crate::bot::{BotError, BotPlan, play_pong};
+use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
 use crate::games::Games;
@@ -41,6 +41,7 @@ Examples:
   sametick relay --listen 0.0.0.0             let players meet
   sametick play pong --connect udp://127.0.0.1:7777
   sametick bot pong --connect udp://127.0.0.1:7777
+  sametick bot arena --room den --connect udp://127.0.0.1:7777
   sametick replay match.log --to 3999 --state the state of any tick of a session
   sametick log verify match.log               is a log sound, and true?
   sametick check pong                         is a game deterministic?"
@@ -52,7 +53,7 @@ pub struct Command {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Everything in one process: pages to play on, and a relay on every transport
+    /// Everything in one process: pages to play on, a relay and authoritative rooms, on every transport
     #[command(after_help = "\
 Examples:
   sametick up                                 the same as sametick alone: http://127.0.0.1:8080
@@ -76,7 +77,7 @@ Examples:
     /// Play in this terminal, against others and bots
     #[command(subcommand)]
     Play(PlayGame),
-    /// Play with headless players, and see whether they agree
+    /// Play with headless players, in lockstep or in a room, and see how that goes
     #[command(subcommand)]
     Bot(BotGame),
     /// Is a game deterministic?
@@ -97,52 +98,6 @@ Ends with an error if the relay closed a tick otherwise than the log says.")]
     /// What this machine remembers: your name, passphrase and relay
     #[command(subcommand)]
     Config(ConfigCommand),
-}
-
-#[derive(Debug, Subcommand)]
-enum BotGame {
-    /// Pong, for two to four
-    #[command(after_help = "\
-Examples:
-  sametick bot pong --connect udp://127.0.0.1:7777 --count 4 --seconds 10
-  sametick bot pong --connect quic://HOST:7778?cert=HASH --netem \"rtt=100ms,jitter=20ms,loss=5%\" --json
-
-Ends with an error if any two players disagree.")]
-    Pong(BotArgs),
-}
-
-#[derive(Debug, Args)]
-struct BotArgs {
-    /// The relay: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://. Without it, the last that worked
-    #[arg(long, value_name = "URL")]
-    connect: Option<Locator>,
-
-    /// The session to meet in
-    #[arg(long, value_name = "NAME", default_value = "bots")]
-    session: String,
-
-    /// How many players
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
-    count: u32,
-
-    /// How many seats the session has, if the bots begin it [default: as many as bots, and 2 at least]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=4))]
-    players: Option<u8>,
-
-    /// For how long
-    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    seconds: u64,
-
-    #[command(flatten)]
-    client: ClientArgs,
-
-    /// Write every message of every bot into this file, a line of JSON each
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-
-    /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
-    #[arg(long, value_name = "TICK")]
-    flip_bit: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -323,7 +278,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         }
         Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
         Some(What::Play(game)) => runtime.block_on(play(&game))?,
-        Some(What::Bot(BotGame::Pong(args))) => return runtime.block_on(play_bots(&args)),
+        Some(What::Bot(game)) => return runtime.block_on(play_bots(&game)),
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
         Some(What::Recite(args)) => {
@@ -353,19 +308,4 @@ async fn measure(args: &PingArgs) -> Result<(), CommandError> {
     let plan = Plan { count: args.count, rate: args.rate, size: args.size, netem: args.client.netem() };
     let report = ping(url, &args.client.key()?, plan).await?;
     Ok(args.client.print(&report)?)
-}
-
-async fn play_bots(args: &BotArgs) -> Result<ExitCode, CommandError> {
-    let (session, netem) = (args.session.clone(), args.client.netem());
-    let least = u8::try_from(args.count.max(2)).unwrap_or(u8::MAX);
-    let players = args.players.unwrap_or(least).max(least);
-    let setup = sametick_pong::Setup { seed: u64::from_le_bytes(random()), players, ..Default::default() };
-    let trace = args.trace.clone();
-    let flip = args.flip_bit.map(sametick_sim::Tick);
-    let plan = BotPlan { session, count: args.count, seconds: args.seconds, netem, setup, trace, flip };
-    let relay = config::relay_or_last(args.connect.as_ref())?;
-    let report = play_pong(&relay, &args.client.key()?, plan).await?;
-    config::remember_relay(&relay);
-    args.client.print(&report)?;
-    Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -47,6 +47,8 @@ use sametick_sim::record::TickInputs;
 use sametick_sim::sync_test::Desync;
 use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate};
 
+use crate::rooms::AnyRoom;
+
 pub use known::Known;
 pub use rehearsal::Rehearsal;
 
@@ -96,6 +98,9 @@ pub trait AnyGame: Send + Sync {
 
     /// The [sync-test](sametick_sim::sync_test) on such a session.
     fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync>;
+
+    /// How it is hosted, if it can be: see [`rooms`](crate::rooms).
+    fn room(&self) -> Option<&dyn AnyRoom>;
 }
 
 /// A game that is being played, tick by tick.
@@ -216,21 +221,29 @@ impl fmt::Display for Unknown {
 impl std::error::Error for Unknown {}
 
 /// The [`Games`] of these types. In brackets stands how many may play; without that, as many as there are seats. After `=>`
-/// stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs are thought of at random.
+/// stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs are thought of at random. A game that is
+/// [`Hosted`](sametick_sim::replica::Hosted) can also be played in authoritative [rooms](crate::rooms), after `; rooms`: in
+/// brackets stands how many seats these may have.
 ///
 /// ```
 /// use sametick::games;
+/// use sametick_arena::Arena;
 /// use sametick_pong::{Pong, autopilot};
 ///
 /// assert_eq!(games![Pong].iter().count(), 1);
 /// assert!(games![Pong[2..=4] => autopilot].named("pong").is_some());
+/// let both = games![Pong[2..=4] => autopilot, Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000]];
+/// assert!(both.named("arena").is_some_and(|arena| arena.room().is_some()));
 /// ```
 #[macro_export]
 macro_rules! games {
-    ($($game:ty $([$seats:expr])? $(=> $autopilot:expr)?),* $(,)?) => {
+    ($($game:ty $([$seats:expr])? $(=> $autopilot:expr)? $(; rooms[$rooms:expr])?),* $(,)?) => {
         $crate::games::Games::new(::std::vec![$(
             ::std::boxed::Box::new(
-                $crate::games::Known::<$game>::new()$(.with_seats($seats))?$(.with_autopilot($autopilot))?
+                $crate::games::Known::<$game>::new()
+                    $(.with_seats($seats))?
+                    $(.with_autopilot($autopilot))?
+                    $(.with_rooms($rooms))?
             )
         ),*])
     };

@@ -1,7 +1,7 @@
 //! The sametick server as a library: clocks, sockets, disk and signals around the pure machines.
 //!
-//! It serves two things: [`ping`], which measures a link over any transport, and [`relay`], through which people [`play`] and
-//! [`bot`]s do; [`up`] adds the pages to play on.
+//! It serves two things: [`ping`], which measures a link over any transport, and an [`app`] with a relay and authoritative
+//! [`rooms`], in which people [`play`] and [`bot`]s do; [`up`] adds the pages to play on.
 //! The binary is one line around [`main`], which takes the [`mod@games`] it knows: a game author's own binary has the same
 //! commands for their game.
 #![allow(
@@ -10,6 +10,7 @@
     reason = "an edge crate: clocks, sockets and the environment are its business"
 )]
 
+pub mod app;
 pub mod bot;
 pub mod check;
 pub mod cli;
@@ -26,9 +27,10 @@ pub mod play;
 pub mod progress;
 pub mod recite;
 mod recorder;
-pub mod relay;
+mod relay;
 pub mod replay;
 pub mod report;
+pub mod rooms;
 pub mod secret;
 pub mod serve;
 mod signals;

@@ -1,13 +1,16 @@
-//! Who is there, for pages to show: the relay writes it down when something changes, and whoever asks reads the last of
+//! Who is there, for pages to show: the server writes it down when something changes, and whoever asks reads the last of
 //! that. Neither waits for the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use sametick_lockstep::relay::Relay;
-use sametick_lockstep::session::Session;
+use sametick_lockstep::session::{Facts, Session};
+use sametick_sim::{Seat, Tick};
 use sametick_wire::Time;
 use serde::Serialize;
+
+use crate::rooms::{OpenRoom, Rooms};
 
 /// Changes are gathered for so long before they are written down: who opens a link says right after what for.
 const GATHER_US: u64 = 50_000;
@@ -37,12 +40,23 @@ struct SeenSession {
 pub struct ShownSession {
     name: String,
     game: String,
+    mode: Mode,
     build: String,
     tick: u32,
     seconds: u32,
     seats: u16,
     players: Vec<ShownPlayer>,
     watchers: usize,
+}
+
+/// Who decides what happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Everybody, in the same way.
+    Lockstep,
+    /// The server.
+    Room,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -91,7 +105,7 @@ impl Seen {
     }
 }
 
-/// The relay's side of a lobby.
+/// The server's side of a lobby.
 pub struct LobbyKeeper {
     lobby: Lobby,
     /// When what has changed is to be written down, if anything has.
@@ -110,39 +124,56 @@ impl LobbyKeeper {
     }
 
     /// Writes down what has changed if it is time to. Says when it will be.
-    pub fn look(&mut self, now: Time, relay: &Relay) -> Option<Time> {
+    pub fn look(&mut self, now: Time, relay: &Relay, rooms: Option<&Rooms>) -> Option<Time> {
         if self.due_at.is_some_and(|at| at <= now) {
             self.due_at = None;
             self.next_at = now.plus_micros(EVERY_US);
-            let sessions = relay.sessions().map(|(_, session)| see(session)).collect();
-            self.lobby.write(Seen { at: Instant::now(), sessions });
+            let sessions = relay.sessions().map(|(_, session)| see_session(session));
+            let rooms = rooms.into_iter().flat_map(Rooms::iter).map(|(_, room)| see_room(room));
+            self.lobby.write(Seen { at: Instant::now(), sessions: sessions.chain(rooms).collect() });
         }
         self.due_at
     }
 }
 
-fn see(session: &Session) -> SeenSession {
-    let facts = session.facts();
+fn see_session(session: &Session) -> SeenSession {
+    let who = session.participants().map(|participant| (participant.seat, participant.name));
+    let seen = see(session.facts(), Mode::Lockstep, session.history().last(), who);
+    let is_waiting = session.wake_at().is_none();
+    SeenSession { ticks_per_second: seen.ticks_per_second.filter(|_| !is_waiting), ..seen }
+}
+
+fn see_room(room: &OpenRoom) -> SeenSession {
+    let who = room.participants().map(|participant| (participant.seat, participant.name));
+    see(room.facts(), Mode::Room, room.tick(), who)
+}
+
+fn see<'a>(
+    facts: &Facts,
+    mode: Mode,
+    tick: Tick,
+    who: impl Iterator<Item = (Option<Seat>, &'a str)>,
+) -> SeenSession {
     let mut watchers = 0;
     let mut players = Vec::new();
-    for participant in session.participants() {
-        match participant.seat {
-            Some(seat) => players.push(ShownPlayer { seat: seat.0, name: participant.name.into() }),
+    for (seat, name) in who {
+        match seat {
+            Some(seat) => players.push(ShownPlayer { seat: seat.0, name: name.into() }),
             None => watchers += 1,
         }
     }
     players.sort_by_key(|player| player.seat);
     let rate = facts.rate.per_second();
-    let tick = session.history().last().0;
     SeenSession {
         is_listed: facts.listed,
-        ticks_per_second: session.wake_at().map(|_| rate),
+        ticks_per_second: Some(rate),
         shown: ShownSession {
             name: facts.name.clone(),
             game: facts.game.clone(),
+            mode,
             build: facts.build.to_string(),
-            tick,
-            seconds: tick / rate.max(1),
+            tick: tick.0,
+            seconds: tick.0 / rate.max(1),
             seats: facts.seats,
             players,
             watchers,

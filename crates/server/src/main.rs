@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
-use sametick_pong::{Pong, autopilot};
+use sametick_arena::Arena;
+use sametick_pong::Pong;
 
 fn main() -> ExitCode {
-    sametick::main(sametick::games![Pong[2..=4] => autopilot])
+    sametick::main(sametick::games![
+        Pong[2..=4] => sametick_pong::autopilot,
+        Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000],
+    ])
 }

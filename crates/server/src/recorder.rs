@@ -1,5 +1,5 @@
-//! Writes down what the relay says, while it runs: a log for every session, and a folder for every desync. All work with
-//! files is done by one other thread.
+//! Writes down what the relay and the rooms say, while they run: a log for every session and room, and a folder for every
+//! desync. All work with files is done by one other thread.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,19 @@ use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeO
 
 use crate::desync;
 use crate::games::Games;
+use crate::rooms::RoomId;
 
 /// What is in the folder of a session.
 const LOG: &str = "log";
+
+/// What a log is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A session of the relay.
+    Session(SessionId),
+    /// An authoritative room.
+    Room(RoomId),
+}
 
 struct Recording {
     log: FileLog,
@@ -28,12 +38,12 @@ struct Recording {
     flush: bool,
 }
 
-/// The logs of a relay.
+/// The logs of a server.
 pub struct Recorder {
     scribe: Scribe,
     data: PathBuf,
     games: Games,
-    recordings: HashMap<SessionId, Recording>,
+    recordings: HashMap<Place, Recording>,
     inputs: TickInputs,
 }
 
@@ -72,7 +82,7 @@ impl Recorder {
     }
 
     /// A session has begun.
-    pub fn begin(&mut self, id: SessionId, facts: &Facts) {
+    pub fn begin(&mut self, place: Place, facts: &Facts) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Two sessions of one name never begin in the same millisecond: the first has to be given up before.
         let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -80,36 +90,40 @@ impl Recorder {
         match self.scribe.create(folder.join(LOG), &header_of(facts, unix_ms)) {
             Ok((log, encoder)) => {
                 tracing::info!(session = facts.name, log = %folder.join(LOG).display(), "a session has begun");
-                self.recordings.insert(id, Recording { log, encoder, folder, stopped: false, flush: false });
+                self.recordings
+                    .insert(place, Recording { log, encoder, folder, stopped: false, flush: false });
             }
             Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
         }
     }
 
     /// Something to be written down.
-    pub fn record(&mut self, id: SessionId, record: &Record) {
-        if let Some(recording) = self.recordings.get_mut(&id) {
+    pub fn record(&mut self, place: Place, record: &Record) {
+        if let Some(recording) = self.recordings.get_mut(&place) {
             recording.flush |= matches!(record, Record::Left { .. });
             let pushed = recording.encoder.push(record).map_err(|error| error.to_string());
             recording.hand_over(pushed);
         }
     }
 
-    /// A tick was closed.
-    pub fn close_tick(&mut self, id: SessionId, tick: Tick, rows: &Inputs<Opaque>) {
-        let Some(recording) = self.recordings.get_mut(&id) else { return };
-        self.inputs.set(tick, rows.iter().map(row_as_bytes));
-        let pushed = recording.encoder.push_inputs(&self.inputs).map_err(|error| error.to_string());
-        if std::mem::take(&mut recording.flush) {
-            recording.encoder.flush();
+    /// A tick was stepped, with these inputs.
+    pub fn step(&mut self, place: Place, inputs: &TickInputs) {
+        if let Some(recording) = self.recordings.get_mut(&place) {
+            recording.push_inputs(inputs);
         }
-        recording.hand_over(pushed);
+    }
+
+    /// A tick was closed.
+    pub fn close_tick(&mut self, place: Place, tick: Tick, rows: &Inputs<Opaque>) {
+        let Some(recording) = self.recordings.get_mut(&place) else { return };
+        self.inputs.set(tick, rows.iter().map(row_as_bytes));
+        recording.push_inputs(&self.inputs);
     }
 
     /// A session is over.
-    pub fn end(&mut self, id: SessionId) {
-        self.record(id, &Record::End);
-        if let Some(mut recording) = self.recordings.remove(&id) {
+    pub fn end(&mut self, place: Place) {
+        self.record(place, &Record::End);
+        if let Some(mut recording) = self.recordings.remove(&place) {
             recording.encoder.flush();
             recording.hand_over(Ok(()));
             tracing::info!(folder = %recording.folder.display(), "a session is over");
@@ -117,8 +131,8 @@ impl Recorder {
     }
 
     /// All that is known about a desync: keeps it in a folder of its own.
-    pub fn keep_report(&mut self, id: SessionId, facts: &Facts, report: Report) {
-        let Some(recording) = self.recordings.get_mut(&id) else { return };
+    pub fn keep_report(&mut self, place: Place, facts: &Facts, report: Report) {
+        let Some(recording) = self.recordings.get_mut(&place) else { return };
         recording.encoder.flush();
         recording.hand_over(Ok(()));
         let folder = recording.folder.join(desync::folder_name(&report));
@@ -133,13 +147,21 @@ impl Recorder {
 
     /// Ends all sessions and waits until they are written. Returns whether they are.
     pub fn close(mut self) -> bool {
-        let ids: Vec<SessionId> = self.recordings.keys().copied().collect();
-        ids.into_iter().for_each(|id| self.end(id));
+        let places: Vec<Place> = self.recordings.keys().copied().collect();
+        places.into_iter().for_each(|place| self.end(place));
         self.scribe.close()
     }
 }
 
 impl Recording {
+    fn push_inputs(&mut self, inputs: &TickInputs) {
+        let pushed = self.encoder.push_inputs(inputs).map_err(|error| error.to_string());
+        if std::mem::take(&mut self.flush) {
+            self.encoder.flush();
+        }
+        self.hand_over(pushed);
+    }
+
     fn hand_over(&mut self, pushed: Result<(), String>) {
         while let Some(event) = self.log.poll_event() {
             let folder = self.folder.display();

@@ -1,61 +1,36 @@
-//! The relay on a hub: links in, links out, what it says into logs, and nothing of its own to decide.
-
-use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::path::Path;
+//! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Participant, THROWN_OUT};
-use sametick_sim::record::Leaving;
+use sametick_lockstep::session::{Member, Participant};
 use sametick_sim::{SchemaHash, Tick};
-use sametick_transport::hub::{App, Ended, Event, Key, Links};
-use sametick_wire::hello::{Intent, Proven, Refusal};
-use sametick_wire::{Channel, Closed, Time};
+use sametick_transport::hub::Ended;
+use sametick_wire::{Channel, Time};
 
+use crate::app::{Outlet, leaving};
 use crate::games::Games;
 use crate::judge::Judge;
-use crate::lobby::{Lobby, LobbyKeeper};
-use crate::recorder::Recorder;
-use crate::status::Status;
+use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
 
-/// A relay for any game, as an application of a hub.
-pub struct RelayApp {
+/// A relay for any game.
+pub(crate) struct RelaySide {
     relay: Relay,
-    recorder: Recorder,
     judge: Judge,
-    members: HashMap<Key, Member>,
-    keys: HashMap<Member, Key>,
-    /// What a link that is about to open asked for.
-    opening: HashMap<Key, (SessionKey, SchemaHash)>,
-    next: u64,
+    tracer: Option<Tracer>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
-    stopping: bool,
-    tracer: Option<Tracer>,
-    status: Option<Status>,
-    lobby: Option<LobbyKeeper>,
 }
 
-impl RelayApp {
-    /// A relay without sessions that keeps what happens below this folder. It relays any game; those it is given it can also
-    /// replay, to decide a dispute.
-    pub fn new(config: RelayConfig, data: &Path, games: Games) -> RelayApp {
-        RelayApp {
+impl RelaySide {
+    /// Without sessions. It relays any game; those it is given it can also replay, to decide a dispute.
+    pub fn new(config: RelayConfig, games: Games) -> RelaySide {
+        RelaySide {
             relay: Relay::new(config),
-            recorder: Recorder::new(data, games.clone()),
             judge: Judge::new(games),
-            members: HashMap::new(),
-            keys: HashMap::new(),
-            opening: HashMap::new(),
-            next: 0,
+            tracer: None,
             wake_at: None,
             buf: Vec::new(),
-            stopping: false,
-            tracer: None,
-            status: None,
-            lobby: None,
         }
     }
 
@@ -69,91 +44,88 @@ impl RelayApp {
         &self.relay
     }
 
-    /// Writes what goes on into a file from now on.
-    pub fn set_status(&mut self, status: Status) {
-        self.status = Some(status);
+    /// When it wants to be woken.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake_at
     }
 
-    /// Shows who is there from now on.
-    pub(crate) fn set_lobby(&mut self, lobby: Lobby) {
-        self.lobby = Some(LobbyKeeper::new(lobby));
-    }
-
-    /// Notes that somebody may have come or gone.
-    fn change_lobby(&mut self, now: Time) {
-        if let Some(lobby) = &mut self.lobby {
-            lobby.changed(now);
+    /// A link has opened.
+    pub fn on_opened(&mut self, now: Time, member: Member, session: SessionKey, schema: SchemaHash) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.opened(member, &session);
         }
+        self.relay.handle(now, Input::Opened(member, session, schema));
     }
 
-    /// Tells everybody and stops when they have been told.
-    pub fn stop(&mut self, links: &mut Links) {
-        self.stopping = true;
-        links.keys().into_iter().for_each(|key| links.close(key, 0, "the relay stops"));
+    /// A message has arrived.
+    pub fn on_message(&mut self, now: Time, member: Member, channel: Channel, bytes: &[u8]) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.received(now, &self.relay, member, channel, bytes);
+        }
+        self.relay.handle(now, Input::Message(member, channel, bytes));
     }
 
-    /// Waits until everything is written. Returns whether it is.
-    pub fn close(self) -> bool {
-        self.recorder.close()
+    /// A link has ended.
+    pub fn on_ended(&mut self, now: Time, member: Member, why: &Ended) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.ended(member);
+        }
+        self.say_goodbye(member, why);
+        self.relay.handle(now, Input::Closed(member, leaving(why)));
     }
 
-    fn drain(&mut self, now: Time, links: &mut Links) {
+    /// Time has passed.
+    pub fn on_time(&mut self, now: Time) {
+        self.relay.handle(now, Input::Timeout);
+    }
+
+    /// Carries out what the relay wants. Returns whether somebody may have come or gone.
+    pub fn drain(&mut self, now: Time, outlet: &mut Outlet<'_>) -> bool {
         while let Some((id, tick, state)) = self.judge.poll() {
             self.relay.handle(now, Input::Verdict(id, tick, state));
         }
-        if let Some(status) = &mut self.status {
-            status.look(now, &self.relay);
-        }
+        let mut changed = false;
         self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {
                 Output::Send(member, channel) => {
-                    let Some(key) = self.keys.get(&member) else { continue };
-                    if let Some(tracer) = &mut self.tracer {
+                    if let Some(tracer) = self.tracer.as_mut().filter(|_| outlet.reaches(member)) {
                         tracer.sent(&self.relay, member, channel, &self.buf);
                     }
-                    if let Err(error) = links.send(*key, channel, &self.buf) {
-                        links.close(*key, 2, &error.to_string());
-                    }
+                    outlet.send(member, channel, &self.buf);
                 }
-                Output::Close(member, why) => {
-                    if let Some(key) = self.keys.get(&member) {
-                        tracing::warn!(why, "a player was closed");
-                        links.close(*key, THROWN_OUT, why);
-                    }
-                }
+                Output::Close(member, why) => outlet.close(member, why),
                 Output::WakeAt(at) => break Some(at),
                 Output::Wait => break None,
-                other => self.write_down(now, other),
+                other => {
+                    // The first tick ends the waiting.
+                    changed |= !matches!(other, Output::Closed(_, tick) if tick > Tick(1));
+                    self.write_down(now, outlet.recorder, other);
+                }
             }
         };
-        let lobby_at = self.lobby.as_mut().and_then(|lobby| lobby.look(now, &self.relay));
-        self.wake_at = self.wake_at.into_iter().chain(lobby_at).min();
+        changed
     }
 
     /// What the relay says for others to read later.
-    fn write_down(&mut self, now: Time, output: Output) {
-        // The first tick ends the waiting.
-        if !matches!(output, Output::Closed(_, tick) if tick > Tick(1)) {
-            self.change_lobby(now);
-        }
-        let RelayApp { relay, recorder, judge, tracer, .. } = self;
+    fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
+        let RelaySide { relay, judge, tracer, .. } = self;
         match output {
             Output::Begun(id) => {
                 if let Some(session) = relay.session(id) {
-                    recorder.begin(id, session.facts());
+                    recorder.begin(Place::Session(id), session.facts());
                 }
             }
-            Output::Record(id, record) => recorder.record(id, &record),
+            Output::Record(id, record) => recorder.record(Place::Session(id), &record),
             Output::Closed(id, tick) => {
                 let Some(session) = relay.session(id) else { return };
                 if let Some(rows) = session.rows(tick) {
-                    recorder.close_tick(id, tick, rows);
+                    recorder.close_tick(Place::Session(id), tick, rows);
                 }
                 if let Some(tracer) = tracer {
                     tracer.closed(now, session, tick);
                 }
             }
-            Output::Ended(id) => recorder.end(id),
+            Output::Ended(id) => recorder.end(Place::Session(id)),
             Output::Judge(id, tick) => {
                 if let Some(session) = relay.session(id) {
                     judge.begin(id, session, tick);
@@ -161,7 +133,7 @@ impl RelayApp {
             }
             Output::Desync(id, report) => {
                 if let Some(session) = relay.session(id) {
-                    recorder.keep_report(id, session.facts(), *report);
+                    recorder.keep_report(Place::Session(id), session.facts(), *report);
                 }
             }
             _ => {}
@@ -179,76 +151,5 @@ impl RelayApp {
         let (seat, omissions) = (seat.map(|seat| seat.0), arrivals.map_or(0, |arrivals| arrivals.omissions));
         let connection = diagnostics.map_or("", |diagnostics| diagnostics.verdict());
         tracing::info!(name, seat, omissions, connection, %why, "a player has gone");
-    }
-}
-
-impl App for RelayApp {
-    fn admit(&mut self, _: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
-        if self.stopping {
-            return Err(Refusal::Other("the relay stops".into()));
-        }
-        let Intent::Join { session } = &proven.hello.intent else {
-            return Err(Refusal::Other("this is a relay: join a session".into()));
-        };
-        tracing::info!(%from, name = proven.hello.name, session, "a player has come");
-        let identity = proven.hello.identity;
-        let session = SessionKey { build: identity.build, name: session.clone() };
-        self.opening.insert(key, (session, identity.schema));
-        Ok(())
-    }
-
-    fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
-        match event {
-            Event::Opened(key) => {
-                let Some((session, schema)) = self.opening.remove(&key) else { return };
-                let member = Member(self.next);
-                self.next += 1;
-                if let Some(tracer) = &mut self.tracer {
-                    tracer.opened(member, &session);
-                }
-                self.members.insert(key, member);
-                self.keys.insert(member, key);
-                self.relay.handle(now, Input::Opened(member, session, schema));
-            }
-            Event::Message(key, channel, bytes) => {
-                let Some(member) = self.members.get(&key).copied() else { return };
-                if channel == Channel::Control {
-                    self.change_lobby(now);
-                }
-                if let Some(tracer) = &mut self.tracer {
-                    tracer.received(now, &self.relay, member, channel, bytes);
-                }
-                self.relay.handle(now, Input::Message(member, channel, bytes));
-            }
-            Event::Ended(key, why, _) => {
-                let Some(member) = self.members.remove(&key) else { return };
-                self.keys.remove(&member);
-                if let Some(tracer) = &mut self.tracer {
-                    tracer.ended(member);
-                }
-                self.say_goodbye(member, why);
-                self.change_lobby(now);
-                self.relay.handle(now, Input::Closed(member, leaving(why)));
-            }
-            Event::Timeout => self.relay.handle(now, Input::Timeout),
-        }
-        self.drain(now, links);
-    }
-
-    fn wake_at(&self) -> Option<Time> {
-        self.wake_at
-    }
-
-    fn is_done(&self) -> bool {
-        self.stopping && self.members.is_empty()
-    }
-}
-
-/// How the log calls the end of a link.
-fn leaving(ended: &Ended) -> Leaving {
-    match ended {
-        Ended::Link(Closed::TimedOut) => Leaving::TimedOut,
-        Ended::Link(Closed::Here | Closed::Violation(_)) => Leaving::Kicked,
-        _ => Leaving::Left,
     }
 }

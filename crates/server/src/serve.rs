@@ -10,11 +10,11 @@ use sametick_transport::clock::{Clock, random};
 use sametick_transport::hub::{App, Links};
 use sametick_transport::keeper::Keeper;
 
+use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, Listening};
 use crate::ping::PingServer;
-use crate::relay::RelayApp;
 use crate::secret::Secret;
 use crate::signals::{Hangups, Stops};
 use crate::status::Status;
@@ -51,10 +51,13 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// A relay as these say.
-    pub fn app(&self, data: &Path, games: &Games) -> io::Result<RelayApp> {
-        let config = RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random() };
-        let mut app = RelayApp::new(config, data, games.clone());
+    /// What they say of the relay itself.
+    pub fn relay(&self) -> RelayConfig {
+        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random() }
+    }
+
+    /// Has a server write down what these say.
+    pub fn equip(&self, mut app: ServerApp) -> io::Result<ServerApp> {
         if let Some(path) = &self.trace {
             app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
         }
@@ -80,17 +83,18 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 
 /// Relays until somebody ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
-    let mut app = args.options.app(&args.listen.data, games)?;
+    let app = ServerApp::relay_only(args.options.relay(), &args.listen.data, games.clone());
+    let mut app = args.options.equip(app)?;
     let listening = args.listen.doors().open(Clock::start(), |_| None).await?;
     let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
-    run(listening, stops, &mut app, RelayApp::stop).await?;
+    run(listening, stops, &mut app, ServerApp::stop).await?;
     close(app);
     Ok(())
 }
 
-/// Waits until a relay has written everything.
-pub(crate) fn close(app: RelayApp) {
+/// Waits until a server has written everything.
+pub(crate) fn close(app: ServerApp) {
     if !app.close() {
         tracing::error!("the end of a log could not be written");
     }

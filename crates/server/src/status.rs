@@ -1,5 +1,5 @@
-//! What goes on in a relay, for operators and their tools: a file of JSON that is always whole and a few seconds old at most,
-//! with the diagnostics of every player (L5).
+//! What goes on in a server, for operators and their tools: a file of JSON that is always whole and a few seconds old at most,
+//! with the diagnostics of every player of a session (L5), and how long the ticks of rooms take.
 
 use std::fs;
 use std::io;
@@ -12,6 +12,8 @@ use sametick_lockstep::relay::Relay;
 use sametick_lockstep::session::{Participant, Session};
 use sametick_wire::Time;
 use serde_json::{Value, json};
+
+use crate::rooms::{OpenRoom, Rooms, TickTimes};
 
 /// How often the file is written.
 const EVERY_US: u64 = 2_000_000;
@@ -32,14 +34,17 @@ impl Status {
         Ok(Status { texts, next_at: Time::ZERO })
     }
 
-    /// Looks at the relay if it is time to. Never waits: a slow disk gets fewer looks.
-    pub fn look(&mut self, now: Time, relay: &Relay) {
+    /// Looks at the server if it is time to. Never waits: a slow disk gets fewer looks.
+    pub fn look(&mut self, now: Time, relay: &Relay, rooms: Option<&Rooms>, turns: &TickTimes) {
         if now >= self.next_at {
             self.next_at = now.plus_micros(EVERY_US);
             let sessions: Vec<Value> =
                 relay.sessions().map(|(_, session)| session_to_json(session)).collect();
+            let rooms: Vec<Value> =
+                rooms.into_iter().flat_map(Rooms::iter).map(|(_, room)| room_to_json(room)).collect();
+            let status = json!({ "sessions": sessions, "rooms": rooms, "turns": turns.lately() });
             // If the last one is still being written, the next will do.
-            let _ = self.texts.try_send(format!("{:#}\n", json!({ "sessions": sessions })));
+            let _ = self.texts.try_send(format!("{status:#}\n"));
         }
     }
 }
@@ -76,6 +81,32 @@ fn session_to_json(session: &Session) -> Value {
         "disputed": agreement.is_disputed(),
         "mismatches": agreement.mismatches(),
         "players": session.participants().map(|participant| player_to_json(&participant)).collect::<Vec<_>>(),
+    })
+}
+
+/// Times are from when a tick was due to be stepped until everything it says was handed to the links; `turns`, which are of
+/// the whole server, until it was sent.
+fn room_to_json(room: &OpenRoom) -> Value {
+    let (facts, stats) = (room.facts(), room.stats());
+    let players = room.participants().map(|participant| {
+        json!({
+            "seat": participant.seat.map(|seat| seat.0),
+            "name": participant.name,
+            "omissions": participant.omissions,
+        })
+    });
+    json!({
+        "name": facts.name,
+        "game": facts.game,
+        "build": facts.build.to_string(),
+        "ticks_per_second": facts.rate.per_second(),
+        "tick": room.tick().0,
+        "tick_times": room.times(),
+        "updates": stats.updates,
+        "update_bytes": stats.update_bytes,
+        "sent": stats.sent,
+        "lost_us": stats.lost_us,
+        "players": players.collect::<Vec<_>>(),
     })
 }
 

@@ -1,4 +1,4 @@
-//! `sametick up`: pages to play on, a relay behind them, on every transport and in one process.
+//! `sametick up`: pages to play on, a relay and rooms behind them, on every transport and in one process.
 
 mod settings;
 
@@ -13,12 +13,12 @@ use sametick_transport::dial::{Locator, Scheme};
 
 pub use settings::{Settings, SettingsError, UpArgs};
 
+use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use crate::pages::WebPages;
-use crate::relay::RelayApp;
 use crate::serve::{close, run};
 use crate::signals::Stops;
 
@@ -32,13 +32,13 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
     let lobby = Lobby::default();
     let pages = |open: &Listening| Some(Arc::new(WebPages::new(open, games.clone(), lobby.clone())) as _);
     let listening = settings.doors().open(Clock::start(), pages).await?;
-    let mut app = settings.relay.app(&data, games)?;
+    let mut app = settings.relay.equip(ServerApp::new(settings.relay.relay(), &data, games))?;
     app.set_lobby(lobby);
     let stops = Stops::listen()?;
     let mut out = io::stdout();
     write!(out, "{}", greeting(&listening, &data))?;
     out.flush()?;
-    run(listening, stops, &mut app, RelayApp::stop).await?;
+    run(listening, stops, &mut app, ServerApp::stop).await?;
     close(app);
     Ok(writeln!(out, "stopped: the players have been told, the logs are written")?)
 }

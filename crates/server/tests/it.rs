@@ -16,6 +16,8 @@ mod config;
 mod doors;
 #[path = "it/games.rs"]
 mod games;
+#[path = "it/hall.rs"]
+mod hall;
 #[path = "it/lockstep.rs"]
 mod lockstep;
 #[path = "it/log.rs"]
@@ -31,6 +33,8 @@ mod process;
 mod recorded;
 #[path = "it/replay.rs"]
 mod replay;
+#[path = "it/rooms.rs"]
+mod rooms;
 #[cfg(target_os = "linux")]
 #[path = "it/screen.rs"]
 mod screen;

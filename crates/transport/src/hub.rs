@@ -94,6 +94,11 @@ pub trait App {
         links.hang_up(key);
     }
 
+    /// What was sent meanwhile has been handed to the carriers.
+    fn settled(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// When to be called at the latest, also if nothing happens.
     fn wake_at(&self) -> Option<Time>;
 
@@ -188,6 +193,7 @@ impl Hub {
             let now = self.turn();
             self.on_time(now, app);
             self.settle(now, app);
+            app.settled(now);
             if app.is_done() {
                 self.finish().await;
                 return Ok(());

@@ -7,6 +7,7 @@ use sametick_sim::canon::{self, DecodeError, from_canonical};
 use sametick_sim::diff::{self, Difference};
 use sametick_sim::hash::{self, Part};
 use sametick_sim::record::{TickInputs, decode_inputs};
+use sametick_sim::replica::Hosted;
 use sametick_sim::sync_test::{Desync, sync_test};
 use sametick_sim::{
     BuildId, Game, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, description_of, schema_hash_of,
@@ -14,23 +15,25 @@ use sametick_sim::{
 
 use super::rehearsal::{self, Rehearsal};
 use super::{AnyGame, Layout, Run, ShowError};
+use crate::rooms::{AnyRoom, Hosting};
 
 /// A game of a known type.
 pub struct Known<G: Game> {
     autopilot: Option<fn(&G, Seat) -> G::Input>,
     setup: Option<fn(u64) -> G::Setup>,
     seats: (u16, u16),
+    room: Option<Box<dyn AnyRoom>>,
 }
 
 impl<G: Game> Known<G> {
     /// With inputs and setups of chance in rehearsals.
     pub const fn new() -> Known<G> {
-        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16) }
+        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16), room: None }
     }
 
     /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
     #[must_use]
-    pub const fn with_autopilot(self, autopilot: fn(&G, Seat) -> G::Input) -> Known<G> {
+    pub fn with_autopilot(self, autopilot: fn(&G, Seat) -> G::Input) -> Known<G> {
         Known { autopilot: Some(autopilot), ..self }
     }
 
@@ -42,8 +45,17 @@ impl<G: Game> Known<G> {
 
     /// In rehearsals, the setups are these, each from a seed.
     #[must_use]
-    pub const fn with_setup(self, setup: fn(u64) -> G::Setup) -> Known<G> {
+    pub fn with_setup(self, setup: fn(u64) -> G::Setup) -> Known<G> {
         Known { setup: Some(setup), ..self }
+    }
+
+    /// It can also be hosted, in rooms of so many seats.
+    #[must_use]
+    pub fn with_rooms(self, seats: RangeInclusive<u16>) -> Known<G>
+    where
+        G: Hosted,
+    {
+        Known { room: Some(Box::new(Hosting::<G>::new(seats))), ..self }
     }
 }
 
@@ -103,6 +115,10 @@ impl<G: Game> AnyGame for Known<G> {
 
     fn rehearse(&self, seed: u64, ticks: u32) -> Option<Rehearsal> {
         rehearsal::rehearse::<G>(self.autopilot, self.setup, seed, ticks)
+    }
+
+    fn room(&self) -> Option<&dyn AnyRoom> {
+        self.room.as_deref()
     }
 
     fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync> {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{answer_json, error, set};
 use crate::games::{AnyGame, Games};
 use crate::listen::{Certificates, Listening};
-use crate::lobby::Lobby;
+use crate::lobby::{Lobby, Mode};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -114,11 +114,22 @@ impl Api {
 
 fn game(game: &dyn AnyGame) -> Value {
     let seats = game.seats();
+    let modes = if game.room().is_some() { vec![Mode::Lockstep, Mode::Room] } else { vec![Mode::Lockstep] };
+    let room = game.room().map(|room| {
+        let seats = room.seats();
+        json!({
+            "schema": room.schema().to_string(),
+            "updates_per_second": room.updates().per_second(),
+            "seats": [seats.start(), seats.end()],
+        })
+    });
     json!({
         "name": game.name(),
         "build": game.build().to_string(),
         "ticks_per_second": game.rate().per_second(),
         "seats": [seats.start(), seats.end()],
+        "modes": modes,
+        "room": room,
     })
 }
 

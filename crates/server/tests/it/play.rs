@@ -206,7 +206,7 @@ fn who_is_refused_or_left_alone_has_their_terminal_back_and_is_told_why() {
     assert!(relay.end().0);
     for terminal in players.into_iter().chain([watcher]) {
         let (ok, words) = terminal.end();
-        assert!(!ok && words.contains("the relay stops") && words.lines().count() == 1, "{words}");
+        assert!(!ok && words.contains("the server stops") && words.lines().count() == 1, "{words}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sametick::games::{AnyGame, Games, Known};
+use sametick_sim::replica::{Apart, Entity, Hosted, Kind, NoCommand, Scene, ViewId};
 use sametick_sim::{BuildId, Game, Inputs, Schema, TickRate};
 use serde::{Deserialize, Serialize};
 
@@ -140,6 +141,87 @@ impl Game for Fragile {
 
     fn step(&mut self, inputs: &Inputs<u8>) {
         assert!(!inputs.iter().any(|row| row.input == Some(7)), "seven is too much");
+    }
+}
+
+/// What a walker of [`Field`] does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, Schema)]
+pub struct Step {
+    pub dx: i8,
+    pub dy: i8,
+    pub panic: bool,
+}
+
+/// A game for rooms that falls over when somebody asks for it: walkers on a field.
+#[derive(Clone, Debug, Serialize, Deserialize, Schema)]
+pub struct Field {
+    walkers: std::collections::BTreeMap<u16, [i32; 2]>,
+}
+
+/// A walker, as others see it and as its own screen foresees it.
+#[derive(Clone, Debug, PartialEq, Entity)]
+#[entity(name = "walker", zone(near within 1000.0 at 10 hz))]
+pub struct Walker {
+    #[entity(place)]
+    pub at: [i32; 2],
+}
+
+impl Game for Field {
+    const NAME: &'static str = "field";
+    const RATE: TickRate = TickRate::hz(30);
+    const BUILD: BuildId = BuildId::from_bytes([12; 16]);
+    type Setup = ();
+    type Input = Step;
+
+    fn new((): &()) -> Field {
+        Field { walkers: Default::default() }
+    }
+
+    fn step(&mut self, inputs: &Inputs<Step>) {
+        for row in inputs {
+            let step = row.input.unwrap_or_default();
+            assert!(!step.panic, "somebody has asked for it");
+            let at = self.walkers.entry(row.seat.0).or_default();
+            *at = [at[0] + i32::from(step.dx), at[1] + i32::from(step.dy)];
+            if row.left {
+                self.walkers.remove(&row.seat.0);
+            }
+        }
+    }
+}
+
+impl Hosted for Field {
+    const KINDS: &'static [Kind] = &[Walker::KIND];
+    const UPDATES: TickRate = TickRate::hz(10);
+    type Own = Walker;
+    type Event = ();
+    type Command = NoCommand;
+
+    fn eye(&self, view: ViewId) -> Option<[f32; 3]> {
+        self.walkers.get(&view.0).map(|at| [at[0] as f32, at[1] as f32, 0.0])
+    }
+
+    fn show(&self, scene: &mut Scene) {
+        for (seat, at) in &self.walkers {
+            scene.put(u32::from(*seat), Some(ViewId(*seat)), &Walker { at: *at });
+        }
+    }
+
+    fn own(&self, view: ViewId) -> Option<Walker> {
+        self.walkers.get(&view.0).map(|at| Walker { at: *at })
+    }
+
+    fn predict(own: &mut Walker, input: &Step, _: &Scene) {
+        own.at = [own.at[0] + i32::from(input.dx), own.at[1] + i32::from(input.dy)];
+    }
+
+    fn apart(foreseen: &Walker, right: &Walker) -> Apart {
+        let distance = (foreseen.at[0] - right.at[0]) as f32;
+        Apart { distance, speed: 30.0, snaps: false }
+    }
+
+    fn command(_: &Step, command: NoCommand, _: &mut Vec<Step>) {
+        match command {}
     }
 }
 

@@ -256,7 +256,7 @@ fn players_are_told_when_it_stops() {
     assert!(clean && out.ends_with("the logs are written\n"), "{out}");
     let bots = bots.join().unwrap();
     let told = String::from_utf8_lossy(&bots.stderr).into_owned();
-    assert!(!bots.status.success() && told.contains("the relay stops"), "{told}");
+    assert!(!bots.status.success() && told.contains("the server stops"), "{told}");
 }
 
 #[test]

@@ -1,0 +1,169 @@
+//! `sametick bot`: what can be typed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use sametick_arena::Arena;
+use sametick_pong::Pong;
+use sametick_sim::{Game, Seat, Tick};
+use sametick_transport::clock::random;
+use sametick_transport::dial::Locator;
+
+use super::{Crowd, LockstepPlan, RoomPlan, play_lockstep, play_room};
+use crate::cli::{ClientArgs, CommandError};
+use crate::config;
+
+/// Bots of one process, at most: an address may call 256 times at once, and then 32 times a second.
+const MAX_BOTS: i64 = 250;
+
+/// What bots can play.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BotGame {
+    /// Pong, for two to four
+    #[command(after_help = "\
+Examples:
+  sametick bot pong --connect udp://127.0.0.1:7777 --count 4 --seconds 10
+  sametick bot pong --connect quic://HOST:7778?cert=HASH --netem \"rtt=100ms,jitter=20ms,loss=5%\" --json
+
+Ends with an error if any two players disagree.")]
+    Pong(PongArgs),
+    /// Arena, for any number: in lockstep, or in a room of the server
+    #[command(after_help = "\
+Examples:
+  sametick bot arena --room den --connect udp://127.0.0.1:7777 --count 8 --seconds 60
+  sametick bot arena --room den --connect ws://127.0.0.1:8080 --netem \"rtt=100ms,loss=2%\" --json
+  sametick bot arena --connect udp://127.0.0.1:7777 --count 4
+
+In a room, ends with an error if a bot was told nothing; in lockstep, if any two players disagree.")]
+    Arena(ArenaArgs),
+}
+
+/// What bots of every game take.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The server: udp://HOST:PORT, quic://HOST:PORT?cert=HASH, ws://, wss:// or wt://. Without it, the last that worked
+    #[arg(long, value_name = "URL")]
+    connect: Option<Locator>,
+
+    /// The session to meet in
+    #[arg(long, value_name = "NAME", default_value = "bots")]
+    session: String,
+
+    /// For how long
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+
+    #[command(flatten)]
+    client: ClientArgs,
+
+    /// Write every message of every bot into this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// Flip a bit in the first bot's state after this tick, to see it found, named and mended
+    #[arg(long, value_name = "TICK")]
+    flip_bit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PongArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+
+    /// How many players
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
+    count: u32,
+
+    /// How many seats the session has, if the bots begin it [default: as many as bots, and 2 at least]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=4))]
+    players: Option<u8>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ArenaArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+
+    /// The room to play in, instead of a session
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["session", "trace", "flip_bit"])]
+    room: Option<String>,
+
+    /// How many players
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=MAX_BOTS))]
+    count: u32,
+
+    /// How many seats there are, if the bots begin it [default: 16, or as many as bots]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    players: Option<u16>,
+
+    /// How many bots the game itself plays, if these begin it
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    house_bots: u8,
+}
+
+impl CommonArgs {
+    fn crowd(&self, count: u32) -> Crowd {
+        Crowd { count, seconds: self.seconds, netem: self.client.netem() }
+    }
+
+    /// Plays in a session.
+    async fn play_lockstep<G: Game>(
+        &self,
+        crowd: Crowd,
+        (setup, seed, seats): (G::Setup, u64, u16),
+        autopilot: fn(&G, Seat) -> G::Input,
+    ) -> Result<ExitCode, CommandError>
+    where
+        G::Input: Default,
+    {
+        let (session, trace, flip) = (self.session.clone(), self.trace.clone(), self.flip_bit.map(Tick));
+        let plan = LockstepPlan::<G> { session, crowd, setup, seed, seats, autopilot, trace, flip };
+        let relay = config::relay_or_last(self.connect.as_ref())?;
+        let report = play_lockstep(&relay, &self.client.key()?, plan).await?;
+        config::remember_relay(&relay);
+        self.client.print(&report)?;
+        Ok(if report.agree { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl PongArgs {
+    async fn play(&self) -> Result<ExitCode, CommandError> {
+        let least = u8::try_from(self.count.max(2)).unwrap_or(u8::MAX);
+        let players = self.players.unwrap_or(least).max(least);
+        let seed = u64::from_le_bytes(random());
+        let setup = sametick_pong::Setup { seed, players, ..Default::default() };
+        let plan = (setup, seed, players.into());
+        self.common.play_lockstep::<Pong>(self.common.crowd(self.count), plan, sametick_pong::autopilot).await
+    }
+}
+
+impl ArenaArgs {
+    async fn play(&self) -> Result<ExitCode, CommandError> {
+        let (common, seed) = (&self.common, u64::from_le_bytes(random()));
+        let default = sametick_arena::Setup::default();
+        let least = u16::try_from(self.count).unwrap_or(u16::MAX);
+        let seats = self.players.unwrap_or(default.seats).max(least);
+        let setup = sametick_arena::Setup { seed, seats, bots: self.house_bots, ..default };
+        let crowd = common.crowd(self.count);
+        let Some(room) = self.room.clone() else {
+            let plan = (setup, seed, seats);
+            return common.play_lockstep::<Arena>(crowd, plan, sametick_arena::autopilot).await;
+        };
+        let pilot = sametick_arena::pilot;
+        let plan = RoomPlan::<Arena> { room, crowd, setup, seed, seats, pilot };
+        let server = config::relay_or_last(common.connect.as_ref())?;
+        let report = play_room(&server, &common.client.key()?, plan).await?;
+        config::remember_relay(&server);
+        common.client.print(&report)?;
+        Ok(if report.played { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Plays with headless players.
+pub(crate) async fn play_bots(game: &BotGame) -> Result<ExitCode, CommandError> {
+    match game {
+        BotGame::Pong(args) => args.play().await,
+        BotGame::Arena(args) => args.play().await,
+    }
+}

@@ -1,0 +1,298 @@
+//! Headless players of lockstep sessions. They play, and compare what they ended up with.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
+use sametick_lockstep::message::Way;
+use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
+use sametick_sim::diff::differences;
+use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, schema_hash_of, to_canonical};
+use sametick_transport::dial::Locator;
+use sametick_wire::access::AccessKey;
+use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::pacer::Path;
+use sametick_wire::{Channel, Malformed, Time};
+use serde::Serialize;
+
+use super::{Bot, BotError, Crowd, Mind, Want, name_of, run};
+use crate::trace::{Trace, Whose};
+
+/// How many confirmed ticks back players compare their states.
+const COMPARED: usize = 120;
+
+/// What bots should do in a session.
+#[derive(Clone, Debug)]
+pub struct LockstepPlan<G: Game> {
+    /// The session they meet in.
+    pub session: String,
+    /// How many, for how long.
+    pub crowd: Crowd,
+    /// What the session begins with, if it is not running.
+    pub setup: G::Setup,
+    /// The seed in that.
+    pub seed: u64,
+    /// How many seats it has then.
+    pub seats: u16,
+    /// Who plays.
+    pub autopilot: fn(&G, Seat) -> G::Input,
+    /// Every message goes into this file, if any.
+    pub trace: Option<PathBuf>,
+    /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
+    pub flip: Option<Tick>,
+}
+
+/// What one bot ended up with.
+#[derive(Clone, Debug, Serialize)]
+pub struct BotReport {
+    /// Where it sat.
+    pub seat: Option<u16>,
+    /// The last tick it knows for sure.
+    pub tick: u32,
+    /// The hash of its state then.
+    pub hash: String,
+    /// Its inputs that missed their tick.
+    pub omissions: u32,
+    /// Guesses that were wrong.
+    pub rollbacks: u64,
+    /// Ticks simulated again.
+    pub resimulated: u64,
+    /// How often its state was wrong and had to be replaced.
+    pub resyncs: u32,
+    /// As the link estimates it.
+    pub rtt_us: Option<u64>,
+    /// Bytes taken from the carrier.
+    pub bytes_received: u64,
+    /// Bytes given to it.
+    pub bytes_sent: u64,
+    /// How its last second was, in a sentence.
+    pub verdict: &'static str,
+    /// The same in figures.
+    pub diagnostics: Diagnostics,
+    /// Each figure with what is normal and what it means.
+    pub readings: [Reading; 7],
+}
+
+/// What all of them ended up with.
+#[derive(Clone, Debug, Serialize)]
+pub struct BotsReport {
+    /// The relay.
+    pub url: String,
+    /// Whether no two of them had different states at the same tick.
+    pub agree: bool,
+    /// How many pairs of states were compared.
+    pub compared: usize,
+    /// Each bot.
+    pub bots: Vec<BotReport>,
+}
+
+impl std::fmt::Display for BotsReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "{}", self.url)?;
+        writeln!(f, "  seat    tick  hash              omissions  rollbacks      rtt  bytes in  bytes out")?;
+        for bot in &self.bots {
+            let seat = bot.seat.map_or("-".into(), |seat| seat.to_string());
+            let rtt = bot.rtt_us.map_or("-".into(), |rtt_us| crate::report::Ms(rtt_us).to_string());
+            writeln!(
+                f,
+                "  {seat:>4} {:>7}  {}  {:>9}  {:>9} {rtt:>8}  {:>8}  {:>9}",
+                bot.tick, bot.hash, bot.omissions, bot.rollbacks, bot.bytes_received, bot.bytes_sent
+            )?;
+        }
+        for bot in &self.bots {
+            let seat = bot.seat.map_or("-".into(), |seat| seat.to_string());
+            writeln!(f, "  seat {seat}: {}", bot.verdict)?;
+            for reading in bot.readings.iter().filter(|reading| reading.level == Level::Concerning) {
+                writeln!(f, "    {reading}")?;
+            }
+        }
+        let verdict = if self.agree { "all agree" } else { "THEY DISAGREE" };
+        write!(f, "  {verdict} ({} states compared)", self.compared)
+    }
+}
+
+struct Player<G: Game> {
+    peer: Peer<G>,
+    session: Rc<str>,
+    autopilot: fn(&G, Seat) -> G::Input,
+    hashes: BTreeMap<Tick, StateHash>,
+    resyncs: u32,
+    flip: Option<Tick>,
+    trace: Option<Rc<RefCell<Trace>>>,
+}
+
+impl<G: Game> Player<G> {
+    fn trace(&self, way: Way, sent: bool, channel: Channel, bytes: &[u8]) {
+        if let Some(trace) = &self.trace {
+            let near = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+            let whose = Whose { session: &self.session, seat: self.peer.seat(), near };
+            trace.borrow_mut().message(whose, way, sent, channel, bytes);
+        }
+    }
+
+    /// Flips the first bit of the state that makes another state of it.
+    fn flip(&mut self) {
+        let Some((tick, state)) = self.peer.confirmed() else { return };
+        let bytes = to_canonical(state).unwrap_or_default();
+        let flipped = (0..bytes.len() * 8).rev().find_map(|bit| {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let flipped: G = from_canonical(&bytes).ok()?;
+            (to_canonical(&flipped).ok()? == bytes).then_some(flipped)
+        });
+        let Some(flipped) = flipped else { return };
+        let fields = differences(state, &flipped, 1);
+        tracing::warn!(tick = tick.0, field = %fields[0], "a bit was flipped");
+        self.peer.tamper(|state| *state = flipped);
+    }
+
+    /// Keeps the hash of the newest confirmed state.
+    fn note(&mut self) {
+        if self.peer.stats().resyncs > self.resyncs {
+            // What was wrong has been found and mended; what is compared is what came of it.
+            self.resyncs = self.peer.stats().resyncs;
+            self.hashes.clear();
+        }
+        if let Some((tick, state)) = self.peer.confirmed()
+            && self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick)
+        {
+            self.hashes.insert(tick, StateHash::of(state));
+            if self.hashes.len() > COMPARED {
+                self.hashes.pop_first();
+            }
+        }
+    }
+}
+
+impl<G: Game> Mind for Player<G>
+where
+    G::Input: Default,
+{
+    fn hear(&mut self, now: Time, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
+        self.trace(Way::ToPeer, false, channel, bytes);
+        let heard = self.peer.handle(now, Input::Message(channel, bytes));
+        if self.flip.is_some_and(|tick| self.peer.confirmed().is_some_and(|(now, _)| now >= tick))
+            && self.peer.seat() == Some(Seat(0))
+        {
+            self.flip = None;
+            self.flip();
+        }
+        self.note();
+        heard
+    }
+
+    fn on_path(&mut self, now: Time, path: Path) {
+        // What this side says of itself is never malformed.
+        let _ = self.peer.handle(now, Input::Path(path));
+    }
+
+    fn on_time(&mut self, now: Time) {
+        // Nor is a time-out.
+        let _ = self.peer.handle(now, Input::Timeout);
+    }
+
+    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Want {
+        loop {
+            match self.peer.poll_output(buf) {
+                Output::Send(channel) => {
+                    self.trace(Way::ToRelay, true, channel, buf);
+                    return Want::Send(channel);
+                }
+                Output::WantInput(_) => {
+                    let played = self.peer.shown().zip(self.peer.seat());
+                    let input = played.map(|((_, state), seat)| (self.autopilot)(state, seat));
+                    // Nor is an input that was asked for.
+                    let _ = self.peer.handle(now, Input::Local(input.unwrap_or_default()));
+                }
+                Output::WantPath => return Want::Path,
+                Output::WakeAt(at) => return Want::WakeAt(at),
+                Output::Wait => return Want::Nothing,
+            }
+        }
+    }
+
+    fn refused(&self) -> Option<String> {
+        match self.peer.status() {
+            Status::Refused(why) => Some(why.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl<G: Game> Bot<Player<G>> {
+    fn report(&self) -> BotReport {
+        let peer = &self.mind.peer;
+        let (stats, diagnostics) = (peer.stats(), peer.diagnostics());
+        let (tick, hash) = peer
+            .confirmed()
+            .map_or((0, String::new()), |(tick, state)| (tick.0, StateHash::of(state).to_string()));
+        BotReport {
+            seat: peer.seat().map(|seat| seat.0),
+            tick,
+            hash,
+            omissions: stats.omissions,
+            rollbacks: stats.rollbacks,
+            resimulated: stats.resimulated,
+            resyncs: stats.resyncs,
+            verdict: diagnostics.verdict(),
+            diagnostics,
+            readings: diagnostics.readings(),
+            rtt_us: self.stats.rtt_us,
+            bytes_received: self.stats.bytes_received,
+            bytes_sent: self.stats.bytes_sent,
+        }
+    }
+}
+
+/// Whether all bots had the same state at every tick that two of them know, and how many were compared.
+fn agreement<G: Game>(bots: &[Bot<Player<G>>]) -> (bool, usize) {
+    let mut seen: BTreeMap<Tick, StateHash> = BTreeMap::new();
+    let (mut agree, mut compared) = (true, 0);
+    for (tick, hash) in bots.iter().flat_map(|bot| &bot.mind.hashes) {
+        match seen.get(tick) {
+            Some(other) => {
+                compared += 1;
+                agree &= other == hash;
+            }
+            None => {
+                seen.insert(*tick, *hash);
+            }
+        }
+    }
+    (agree, compared)
+}
+
+/// Plays in a session with headless players and reports. Needs a runtime of one thread.
+pub async fn play_lockstep<G: Game>(
+    url: &Locator,
+    key: &AccessKey,
+    plan: LockstepPlan<G>,
+) -> Result<BotsReport, BotError>
+where
+    G::Input: Default,
+{
+    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip } = plan;
+    let create = |path: PathBuf| Trace::create(&path).map_err(|error| BotError::Trace { path, error });
+    let trace = trace.map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
+    let identity = Identity { build: G::BUILD, schema: schema_hash_of::<G>() };
+    let intent = Intent::Join { session: session.clone() };
+    let (session, wait_for): (Rc<str>, u16) = (session.into(), crowd.count as u16);
+    let begin = |now, number, path| {
+        let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+        let join = JoinAs { name, commit, setup, seed, seats, wait_for, watch: false, listed: true };
+        Player::<G> {
+            peer: Peer::new(now, &join, path),
+            session: session.clone(),
+            autopilot,
+            hashes: BTreeMap::new(),
+            resyncs: 0,
+            flip,
+            trace: trace.clone(),
+        }
+    };
+    let bots = run(url, key, crowd, (identity, intent), begin).await?;
+    let (agree, compared) = agreement(&bots);
+    Ok(BotsReport { url: url.to_string(), agree, compared, bots: bots.iter().map(Bot::report).collect() })
+}

@@ -1,0 +1,502 @@
+//! Authoritative rooms behind one door: who belongs to which, when each steps, and what is written down.
+//!
+//! Like the machines in it, this has no sockets: after each [`Rooms::handle`], [`Rooms::poll_output`] is called until it says
+//! [`Output::WakeAt`] or [`Output::Wait`]. Members come over links ([`Rooms::enter`]), or from within this process
+//! ([`Rooms::join_local`]); what the latter are sent waits in [`Rooms::poll_local`].
+//!
+//! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
+
+mod any;
+mod times;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use sametick_lockstep::relay::{LINGER_US, SessionKey};
+use sametick_lockstep::session::Facts;
+use sametick_room::host::{self, HostConfig, Participant};
+use sametick_room::message::{Join, ToHost, ToView};
+use sametick_sim::record::{Record, TickInputs};
+use sametick_sim::{Tick, Time};
+use sametick_transport::clock::random;
+use sametick_wire::hello::{Identity, MAX_SESSION, Refusal};
+use sametick_wire::outbox::Outbox;
+use sametick_wire::{Channel, Member, control};
+
+pub use any::{AnyHost, AnyRoom, Hosting};
+pub use sametick_room::host::Input;
+pub use times::{TickTimes, Times};
+
+use crate::games::{AnyGame, Games};
+
+/// Rooms of one server at once: each is a game that this machine steps.
+pub const MAX_ROOMS: usize = 256;
+
+/// Members of this process have numbers from here on; links never get that far.
+const FIRST_LOCAL: u64 = 1 << 63;
+
+/// What members of a room are told whose game has panicked.
+pub const FAILED: &str = "the game has failed, and the room is over";
+
+/// What somebody is told who says anything else first than that they want to take part.
+const NOT_A_JOIN: &str = "this is not the protocol of rooms";
+
+/// A room, for as long as the server lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RoomId(pub u64);
+
+/// What rooms want. Bytes are in the buffer that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send these bytes over a link.
+    Send(Member, Channel),
+    /// End a link, and say why.
+    Close(Member, &'static str),
+    /// A room has begun: its log starts here, see [`Rooms::room`].
+    Begun(RoomId),
+    /// Write this down.
+    Record(RoomId, Record),
+    /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`].
+    Stepped(RoomId, Tick),
+    /// A room is over: its log ends here.
+    Ended(RoomId),
+    /// Nothing more before this time.
+    WakeAt(Time),
+    /// Nothing more until something arrives.
+    Wait,
+}
+
+/// What a member of this process is sent. Bytes are in the buffer that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToLocal {
+    /// A message.
+    Message(Member, Channel),
+    /// They do not take part any more, and why.
+    Closed(Member, &'static str),
+}
+
+/// Why a room ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Everybody has left, long enough ago.
+    Empty,
+    /// Its game has panicked.
+    Failed,
+}
+
+/// A room that is open.
+pub struct OpenRoom {
+    key: SessionKey,
+    facts: Facts,
+    host: Box<dyn AnyHost>,
+    /// Since when nobody is there.
+    empty_since: Option<Time>,
+    /// The timer that is set for it.
+    wake_at: Option<Time>,
+    is_busy: bool,
+    ending: Option<Ending>,
+    stepping: Option<Instant>,
+    times: TickTimes,
+}
+
+impl OpenRoom {
+    /// What is said once about it.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The last tick that was stepped.
+    pub fn tick(&self) -> Tick {
+        self.host.tick()
+    }
+
+    /// What happened in the tick that [`Output::Stepped`] said last.
+    pub fn inputs(&self) -> &TickInputs {
+        self.host.inputs()
+    }
+
+    /// Everybody who takes part.
+    pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
+        self.host.participants()
+    }
+
+    /// What it has cost to run it so far.
+    pub fn stats(&self) -> host::HostStats {
+        self.host.stats()
+    }
+
+    /// How long its ticks took lately, until everything was handed to the links.
+    pub fn times(&self) -> Times {
+        self.times.lately()
+    }
+
+    /// Tells the host something. A game that panics ends its room.
+    fn handle(&mut self, now: Time, input: Input<'_>) {
+        if catch_unwind(AssertUnwindSafe(|| self.host.handle(now, input))).is_err() {
+            self.ending = Some(Ending::Failed);
+        }
+        match self.host.is_empty() {
+            true => self.empty_since = self.empty_since.or(Some(now)),
+            false => self.empty_since = None,
+        }
+    }
+}
+
+/// Somebody who has come in, and what for.
+struct Door {
+    key: SessionKey,
+    /// Once they have asked to take part.
+    room: Option<RoomId>,
+    /// Has been told to go.
+    is_closed: bool,
+}
+
+/// The rooms of a server.
+pub struct Rooms {
+    games: Games,
+    now: Time,
+    next_room: u64,
+    next_local: u64,
+    names: BTreeMap<SessionKey, RoomId>,
+    rooms: BTreeMap<RoomId, Box<OpenRoom>>,
+    doors: BTreeMap<Member, Door>,
+    /// When rooms want to be woken. Only that entry of a room counts that its own timer names.
+    wakes: BinaryHeap<Reverse<(Time, RoomId)>>,
+    /// Rooms whose host may want something.
+    busy: VecDeque<RoomId>,
+    outbox: Outbox<Output>,
+    locals: Outbox<ToLocal>,
+}
+
+impl Rooms {
+    /// No rooms yet; those of these games can be begun that can be hosted.
+    pub fn new(games: Games) -> Rooms {
+        Rooms {
+            games,
+            now: Time::ZERO,
+            next_room: 0,
+            next_local: FIRST_LOCAL,
+            names: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            doors: BTreeMap::new(),
+            wakes: BinaryHeap::new(),
+            busy: VecDeque::new(),
+            outbox: Outbox::default(),
+            locals: Outbox::default(),
+        }
+    }
+
+    /// Whether somebody may come in with this identity, to a room of this code. The refusal says what differs.
+    pub fn admit(&self, identity: &Identity, code: &str) -> Result<(), Refusal> {
+        check_code(code).map_err(|why| Refusal::Other(why.into()))?;
+        let hosted: Vec<&dyn AnyGame> = self.games.iter().filter(|game| game.room().is_some()).collect();
+        let found = self.games.of_build(identity.build);
+        match (found, &hosted[..]) {
+            (Some(game), _) => match game.room() {
+                Some(room) => {
+                    let own = Identity { build: game.build(), schema: room.schema() };
+                    own.refusal(identity).map_or(Ok(()), Err)
+                }
+                None => Err(Refusal::Other(format!("{} is not played in rooms here", game.name()))),
+            },
+            (None, [only]) => Err(Refusal::Build { server: only.build(), client: identity.build }),
+            (None, _) => {
+                let builds: Vec<String> =
+                    hosted.iter().map(|game| format!("{} {}", game.name(), game.build())).collect();
+                let there = if builds.is_empty() { "none".into() } else { builds.join(", ") };
+                Err(Refusal::Other(format!(
+                    "no game of build {} is played in rooms here; there are: {there}",
+                    identity.build
+                )))
+            }
+        }
+    }
+
+    /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
+    pub fn enter(&mut self, member: Member, key: SessionKey) {
+        self.doors.insert(member, Door { key, room: None, is_closed: false });
+    }
+
+    /// The same for somebody in this process: no link, no hello.
+    pub fn join_local(&mut self, key: SessionKey) -> Member {
+        let member = Member(self.next_local);
+        self.next_local += 1;
+        self.enter(member, key);
+        member
+    }
+
+    /// The room of a name, if there is one.
+    pub fn find(&self, key: &SessionKey) -> Option<RoomId> {
+        self.names.get(key).copied()
+    }
+
+    /// The rooms of a code, of whatever game and build.
+    pub fn of_code<'a>(&'a self, code: &'a str) -> impl Iterator<Item = (RoomId, &'a OpenRoom)> {
+        self.iter().filter(move |(_, room)| room.key.name == code)
+    }
+
+    /// A room that is open.
+    pub fn room(&self, id: RoomId) -> Option<&OpenRoom> {
+        self.rooms.get(&id).map(|room| &**room)
+    }
+
+    /// The room that a member has asked to take part in.
+    pub fn room_of(&self, member: Member) -> Option<(RoomId, &OpenRoom)> {
+        let id = self.doors.get(&member)?.room?;
+        Some((id, self.room(id)?))
+    }
+
+    /// The rooms there are.
+    pub fn iter(&self) -> impl Iterator<Item = (RoomId, &OpenRoom)> {
+        self.rooms.iter().map(|(id, room)| (*id, &**room))
+    }
+
+    /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
+    pub fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Message(member, channel, bytes) => self.on_message(member, channel, bytes),
+            Input::Closed(member, _) => {
+                let Some(door) = self.doors.remove(&member) else { return };
+                if let Some(id) = door.room {
+                    self.tell(id, input);
+                }
+            }
+            Input::Kick(member, _) => {
+                if let Some(id) = self.doors.get(&member).and_then(|door| door.room) {
+                    self.tell(id, input);
+                }
+            }
+            // Rooms whose time has come are stepped one by one, as what they want is taken.
+            Input::Timeout => {}
+        }
+    }
+
+    /// What the rooms want next.
+    pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        loop {
+            if let Some(output) = self.outbox.pop(buf) {
+                return output;
+            }
+            if let Some(id) = self.busy.front().copied() {
+                if let Some(output) = self.poll_room(id, buf) {
+                    return output;
+                }
+            } else if let Some(wake_at) = self.step_next() {
+                return wake_at;
+            }
+        }
+    }
+
+    /// What members of this process are sent next.
+    pub fn poll_local(&mut self, buf: &mut Vec<u8>) -> Option<ToLocal> {
+        self.locals.pop(buf)
+    }
+
+    fn poll_room(&mut self, id: RoomId, buf: &mut Vec<u8>) -> Option<Output> {
+        let Some(room) = self.rooms.get_mut(&id) else {
+            self.busy.pop_front();
+            return None;
+        };
+        match room.host.poll_output(buf) {
+            host::Output::Send(member, channel) if is_local(member) => {
+                self.locals.push(ToLocal::Message(member, channel), |out| out.extend_from_slice(buf));
+                None
+            }
+            host::Output::Send(member, channel) => Some(Output::Send(member, channel)),
+            host::Output::Close(member, why) => {
+                self.close(member, why);
+                None
+            }
+            host::Output::Record(record) => Some(Output::Record(id, record)),
+            host::Output::Stepped(tick) => Some(Output::Stepped(id, tick)),
+            host::Output::WakeAt(at) => {
+                self.busy.pop_front();
+                self.rest(id, at);
+                None
+            }
+        }
+    }
+
+    /// A room wants nothing more until then.
+    fn rest(&mut self, id: RoomId, at: Time) {
+        let Some(room) = self.rooms.get_mut(&id) else { return };
+        room.is_busy = false;
+        if let Some(began) = room.stepping.take() {
+            room.times.add(self.now, began.elapsed());
+        }
+        match room.ending {
+            Some(why) => self.end(id, why),
+            None if room.wake_at != Some(at) => {
+                room.wake_at = Some(at);
+                self.wakes.push(Reverse((at, id)));
+            }
+            None => {}
+        }
+    }
+
+    /// Steps the next room whose time has come; if there is none, says when to come back.
+    fn step_next(&mut self) -> Option<Output> {
+        let Some(&Reverse((at, id))) = self.wakes.peek() else { return Some(Output::Wait) };
+        if at > self.now {
+            return Some(Output::WakeAt(at));
+        }
+        self.wakes.pop();
+        let room = self.rooms.get_mut(&id).filter(|room| room.wake_at == Some(at))?;
+        room.wake_at = None;
+        room.stepping = Some(Instant::now());
+        if room.empty_since.is_some_and(|since| self.now.micros_since(since) >= LINGER_US) {
+            room.ending = Some(Ending::Empty);
+        }
+        self.tell(id, Input::Timeout);
+        None
+    }
+
+    fn tell(&mut self, id: RoomId, input: Input<'_>) {
+        let Some(room) = self.rooms.get_mut(&id).filter(|room| room.ending != Some(Ending::Failed)) else {
+            return;
+        };
+        room.handle(self.now, input);
+        if !std::mem::replace(&mut room.is_busy, true) {
+            self.busy.push_back(id);
+        }
+    }
+
+    fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
+        let Some(door) = self.doors.get(&member).filter(|door| !door.is_closed) else { return };
+        let known = door.room.filter(|id| self.rooms.contains_key(id)).or_else(|| self.find(&door.key));
+        let room = match known {
+            Some(id) => Ok(id),
+            None => self.begin(member, channel, bytes),
+        };
+        match room {
+            Ok(id) => {
+                if let Some(door) = self.doors.get_mut(&member) {
+                    door.room = Some(id);
+                }
+                self.tell(id, Input::Message(member, channel, bytes));
+            }
+            Err(Turned::Away(why)) => {
+                let refused = ToView::Refused { why: why.into() };
+                if is_local(member) {
+                    let tag = ToLocal::Message(member, Channel::Control);
+                    self.locals.push(tag, |out| control::put(out, &refused));
+                } else {
+                    let tag = Output::Send(member, Channel::Control);
+                    self.outbox.push(tag, |out| control::put(out, &refused));
+                }
+            }
+            Err(Turned::Out) => self.close(member, NOT_A_JOIN),
+        }
+    }
+
+    /// Begins a room as somebody asks for.
+    fn begin(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<RoomId, Turned> {
+        let door = self.doors.get(&member).ok_or(Turned::Out)?;
+        let ToHost::Join(join) = match channel {
+            Channel::Control => control::from_bytes(bytes).map_err(|_| Turned::Out)?,
+            _ => return Err(Turned::Out),
+        };
+        if !join.is_sound() {
+            return Err(Turned::Out);
+        }
+        if self.rooms.len() >= MAX_ROOMS {
+            return Err(Turned::Away("the server has no place for another room"));
+        }
+        let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
+        let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
+        let seats = join.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
+        let config = HostConfig { seats, secret: random(), ..HostConfig::default() };
+        let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, &join.setup, config)));
+        let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;
+        let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join));
+        let id = RoomId(self.next_room);
+        self.next_room += 1;
+        self.names.insert(key.clone(), id);
+        let room = OpenRoom {
+            key,
+            facts,
+            host,
+            empty_since: Some(self.now),
+            wake_at: None,
+            is_busy: false,
+            ending: None,
+            stepping: None,
+            times: TickTimes::default(),
+        };
+        self.rooms.insert(id, Box::new(room));
+        self.outbox.push_bare(Output::Begun(id));
+        Ok(id)
+    }
+
+    fn end(&mut self, id: RoomId, why: Ending) {
+        let Some(room) = self.rooms.remove(&id) else { return };
+        self.names.remove(&room.key);
+        let Times { ticks, p50_us, p99_us, max_us } = room.times();
+        let (code, tick) = (&room.key.name, room.tick().0);
+        match why {
+            Ending::Empty => tracing::info!(code, tick, ticks, p50_us, p99_us, max_us, "a room is over"),
+            Ending::Failed => {
+                tracing::error!(code, tick, "the game of a room has panicked; the room is over")
+            }
+        }
+        let there = self.doors.iter().filter(|(_, door)| door.room == Some(id));
+        let there: Vec<Member> = there.map(|(member, _)| *member).collect();
+        there.into_iter().filter(|_| why == Ending::Failed).for_each(|member| self.close(member, FAILED));
+        self.outbox.push_bare(Output::Ended(id));
+    }
+
+    fn close(&mut self, member: Member, why: &'static str) {
+        let Some(door) = self.doors.get_mut(&member).filter(|door| !door.is_closed) else { return };
+        door.is_closed = true;
+        if is_local(member) {
+            self.doors.remove(&member);
+            self.locals.push_bare(ToLocal::Closed(member, why));
+        } else {
+            self.outbox.push_bare(Output::Close(member, why));
+        }
+    }
+}
+
+/// Why nobody comes in with a first message.
+enum Turned {
+    /// They are told why.
+    Away(&'static str),
+    /// They do not speak the protocol.
+    Out,
+}
+
+const ANOTHER_GAME: &str = "this game is not played in rooms here";
+const BAD_SETUP: &str = "a room of this game cannot be begun like that";
+
+fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: Join) -> Facts {
+    Facts {
+        name: key.name.clone(),
+        game: join.game,
+        build: key.build,
+        commit: join.commit,
+        // Logs are of states and inputs: those of a room are the same as those of lockstep.
+        schema: game.schema(),
+        setup: join.setup,
+        seed: join.seed,
+        rate: game.rate(),
+        seats,
+        listed: join.listed,
+    }
+}
+
+fn is_local(member: Member) -> bool {
+    member.0 >= FIRST_LOCAL
+}
+
+/// Whether a room can be called that.
+pub fn check_code(code: &str) -> Result<(), &'static str> {
+    let is_plain = !code.is_empty() && code.chars().all(|letter| !letter.is_control());
+    if code.len() <= MAX_SESSION && is_plain {
+        Ok(())
+    } else {
+        Err("a room is called by 1 to 64 bytes of printable text")
+    }
+}

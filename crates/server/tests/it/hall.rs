@@ -1,0 +1,211 @@
+//! Rooms and their players in one place, in virtual time: no sockets, no clock.
+
+use std::collections::BTreeMap;
+
+use sametick::games::Games;
+use sametick::rooms::{Input, Output, RoomId, Rooms, ToLocal};
+use sametick_lockstep::relay::SessionKey;
+use sametick_room::view::{self, JoinAs, Status, View};
+use sametick_sim::record::{Leaving, Record, TickInputs};
+use sametick_sim::replica::{Hosted, Scene};
+use sametick_sim::{StateHash, Tick, Time};
+use sametick_wire::pacer::Path;
+use sametick_wire::{Channel, Member};
+
+/// Who plays: what is known, and the tick.
+pub type Pilot<G> = fn(Option<&<G as Hosted>::Own>, &Scene, Tick) -> <G as sametick_sim::Game>::Input;
+
+/// Somebody at a room.
+pub struct Player<G: Hosted> {
+    pub view: View<G>,
+    pub closed: Option<&'static str>,
+    wake_at: Option<Time>,
+}
+
+/// Rooms, and everybody at them.
+pub struct Hall<G: Hosted> {
+    pub now: Time,
+    pub rooms: Rooms,
+    pub players: BTreeMap<Member, Player<G>>,
+    /// What rooms had written down, and which are over.
+    pub logs: BTreeMap<RoomId, Vec<Record>>,
+    pub ended: Vec<RoomId>,
+    pilot: Pilot<G>,
+    rooms_at: Option<Time>,
+    next: u64,
+}
+
+impl<G: Hosted> Hall<G> {
+    pub fn new(games: Games, pilot: Pilot<G>) -> Hall<G> {
+        Hall {
+            now: Time::from_micros(1),
+            rooms: Rooms::new(games),
+            players: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            ended: Vec::new(),
+            pilot,
+            rooms_at: None,
+            next: 0,
+        }
+    }
+
+    pub fn key(code: &str) -> SessionKey {
+        SessionKey { build: G::BUILD, name: code.into() }
+    }
+
+    /// A link that asks to take part.
+    pub fn join(&mut self, code: &str, join: &JoinAs<G>) -> Member {
+        let member = self.open(code);
+        self.seat(member, View::new(self.now, join, Path::default()))
+    }
+
+    /// A link that has not said anything.
+    pub fn open(&mut self, code: &str) -> Member {
+        let member = Member(self.next);
+        self.next += 1;
+        self.rooms.enter(member, Self::key(code));
+        member
+    }
+
+    /// The same without a link.
+    pub fn join_local(&mut self, code: &str, join: &JoinAs<G>) -> Member {
+        let member = self.rooms.join_local(Self::key(code));
+        self.seat(member, View::new(self.now, join, Path::default()))
+    }
+
+    pub fn seat(&mut self, member: Member, view: View<G>) -> Member {
+        self.players.insert(member, Player { view, closed: None, wake_at: None });
+        self.settle();
+        member
+    }
+
+    /// A link breaks; whoever was behind it keeps what they know.
+    pub fn cut(&mut self, member: Member) -> View<G> {
+        let view = self.players.remove(&member).unwrap().view;
+        self.rooms.handle(self.now, Input::Closed(member, Leaving::Left));
+        self.settle();
+        view
+    }
+
+    pub fn say(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
+        self.rooms.handle(self.now, Input::Message(member, channel, bytes));
+        self.settle();
+    }
+
+    pub fn status(&self, member: Member) -> Status {
+        self.players[&member].view.status()
+    }
+
+    pub fn run(&mut self, ms: u64) {
+        let end = self.now.plus_micros(ms * 1_000);
+        loop {
+            let wakes = self.players.values().filter_map(|player| player.wake_at);
+            match wakes.chain(self.rooms_at).min().filter(|at| *at <= end) {
+                Some(at) => self.now = self.now.max(at),
+                None => break,
+            }
+            self.rooms.handle(self.now, Input::Timeout);
+            for player in self.players.values_mut().filter(|player| player.wake_at <= Some(self.now)) {
+                player.view.handle(self.now, view::Input::Timeout).unwrap();
+            }
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    /// Moves everything along until nothing wants anything.
+    fn settle(&mut self) {
+        while self.drain_rooms() | self.drain_views() {}
+    }
+
+    fn drain_rooms(&mut self) -> bool {
+        let (mut buf, mut moved) = (Vec::new(), false);
+        self.rooms_at = loop {
+            match self.rooms.poll_output(&mut buf) {
+                Output::Send(member, channel) => self.hear(member, channel, &buf),
+                Output::Close(member, why) => self.close(member, why),
+                Output::Begun(id) => {
+                    self.logs.insert(id, Vec::new());
+                }
+                Output::Record(id, record) => self.logs.get_mut(&id).unwrap().push(record),
+                Output::Stepped(id, tick) => {
+                    let inputs: TickInputs = self.rooms.room(id).unwrap().inputs().clone();
+                    assert_eq!(inputs.tick(), tick);
+                    self.logs.get_mut(&id).unwrap().push(Record::Inputs(inputs));
+                }
+                Output::Ended(id) => self.ended.push(id),
+                Output::WakeAt(at) => break Some(at),
+                Output::Wait => break None,
+            }
+            moved = true;
+        };
+        while let Some(output) = self.rooms.poll_local(&mut buf) {
+            match output {
+                ToLocal::Message(member, channel) => self.hear(member, channel, &buf),
+                ToLocal::Closed(member, why) => self.close(member, why),
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    fn hear(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
+        if let Some(player) = self.players.get_mut(&member) {
+            player.view.handle(self.now, view::Input::Message(channel, bytes)).unwrap();
+        }
+    }
+
+    fn close(&mut self, member: Member, why: &'static str) {
+        if let Some(player) = self.players.get_mut(&member) {
+            (player.closed, player.wake_at) = (Some(why), None);
+        }
+        self.rooms.handle(self.now, Input::Closed(member, Leaving::Kicked));
+    }
+
+    fn drain_views(&mut self) -> bool {
+        let (mut buf, mut moved) = (Vec::new(), false);
+        for (member, player) in self.players.iter_mut().filter(|(_, player)| player.closed.is_none()) {
+            player.wake_at = loop {
+                match player.view.poll_output(&mut buf) {
+                    view::Output::Send(channel) => {
+                        self.rooms.handle(self.now, Input::Message(*member, channel, &buf));
+                        moved = true;
+                    }
+                    view::Output::WantInput(tick) => {
+                        let own = player.view.foreseen().map(|(_, own)| own);
+                        let input = (self.pilot)(own, player.view.newest(), tick);
+                        player.view.handle(self.now, view::Input::Local(input)).unwrap();
+                    }
+                    view::Output::WantPath => {
+                        player.view.handle(self.now, view::Input::Path(Path::default())).unwrap();
+                    }
+                    view::Output::WakeAt(at) => break Some(at),
+                    view::Output::Wait => break None,
+                }
+            };
+        }
+        moved
+    }
+
+    /// Plays the log of a room again and compares every check. Returns how many there were.
+    pub fn replay(&self, id: RoomId, setup: &G::Setup) -> usize {
+        let (mut state, mut inputs, mut tick, mut checks) =
+            (G::new(setup), sametick_sim::Inputs::new(), Tick::ZERO, 0);
+        for record in &self.logs[&id] {
+            match record {
+                Record::Inputs(rows) => {
+                    tick = tick.next();
+                    assert_eq!(rows.tick(), tick, "every tick is written down");
+                    sametick_sim::record::decode_inputs(rows.iter(), &mut inputs);
+                    state.step(&inputs);
+                }
+                Record::Check { tick: of, hash } => {
+                    assert_eq!((*of, *hash), (tick, StateHash::of(&state)));
+                    checks += 1;
+                }
+                _ => {}
+            }
+        }
+        checks
+    }
+}
