@@ -323,10 +323,10 @@ impl<G: Hosted> Host<G> {
             }
             self.step();
         }
-        let late_us = self.now.micros_since(self.due(self.tick.next()));
         if self.due(self.tick.next()) <= self.now {
-            self.start = self.start.plus_micros(late_us + 1);
-            self.stats.lost_us += late_us;
+            let lost_us = self.now.micros_since(self.due(self.tick.next())) + G::RATE.tick_micros();
+            self.start = self.start.plus_micros(lost_us);
+            self.stats.lost_us += lost_us;
         }
     }
 

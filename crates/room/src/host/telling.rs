@@ -1,7 +1,7 @@
 //! What views are told after a tick: what happened, and what has changed for them.
 
-use sametick_sim::Tick;
 use sametick_sim::replica::{Audience, Entity, Hosted, Promise, Told, ViewId};
+use sametick_sim::{Tick, TickRate};
 use sametick_sim::{canon, maths};
 use sametick_wire::channel::MAX_NEWEST_MESSAGE;
 use sametick_wire::pacer::PACE_EVERY;
@@ -96,9 +96,14 @@ impl<G: Hosted> Host<G> {
 
 /// Whether it is a view's turn to be told. Updates come as often as the game says, whatever the rate of steps.
 fn is_turn<G: Hosted>(view: ViewId, tick: Tick) -> bool {
-    let (steps, updates) = (u64::from(G::RATE.per_second()), u64::from(G::UPDATES.per_second()));
-    let turns = |tick: u64| (tick + u64::from(view.0)) * updates / steps;
-    turns(tick.0.into()) != turns(u64::from(tick.0).wrapping_sub(1).min(u64::from(tick.0)))
+    is_turn_at(G::RATE, G::UPDATES, view, tick)
+}
+
+fn is_turn_at(rate: TickRate, updates: TickRate, view: ViewId, tick: Tick) -> bool {
+    let (steps, updates) = (u64::from(rate.per_second()), u64::from(updates.per_second()));
+    let turns = |ticks: u64| ticks * updates / steps;
+    let ticks = u64::from(tick.0) + u64::from(view.0);
+    turns(ticks + 1) != turns(ticks)
 }
 
 fn hears<G: Hosted>(state: &G, view: ViewId, told: &Told<G::Event>) -> bool {
@@ -109,5 +114,26 @@ fn hears<G: Hosted>(state: &G, view: ViewId, told: &Told<G::Event>) -> bool {
             let [x, y, z] = [0, 1, 2].map(|axis| place[axis] - eye[axis]);
             maths::sqrt(x * x + y * y + z * z) <= reach
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_come_as_often_as_the_game_says_whatever_it_steps_at() {
+        for (steps, updates) in [(30, 10), (20, 10), (60, 20), (30, 30), (50, 20), (60, 25)] {
+            for view in [0, 1, 2, 7, u16::MAX] {
+                let turn = |tick: &u32| {
+                    is_turn_at(TickRate::hz(steps), TickRate::hz(updates), ViewId(view), Tick(*tick))
+                };
+                let second = (1_000..1_000 + u32::from(steps)).filter(turn).count();
+                assert_eq!(second, usize::from(updates), "{steps}/{updates}, view {view}");
+                let ticks: alloc::vec::Vec<u32> = (1..600).filter(turn).collect();
+                let gaps = ticks.windows(2).map(|pair| pair[1] - pair[0]);
+                assert!(gaps.max() <= Some(u32::from(steps).div_ceil(updates.into())));
+            }
+        }
     }
 }

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use sametick_room::HostConfig;
+use sametick_room::host::{self, MAX_CATCH_UP};
+use sametick_room::view::Status;
 use sametick_sim::record::{Record, decode_inputs};
 use sametick_sim::{Game, Inputs, Seat, StateHash, from_canonical};
 
-use crate::field::{Field, Happening, Score, Setup, Step, Walker};
+use crate::field::{Drifter, Field, Happening, Score, Setup, Step, Walker};
 use crate::world::{World, truth};
 
 fn world(seed: u64, profile: &str) -> World {
-    World::new(seed, profile, &Setup { seed, stones: 60, drifters: 40 }, HostConfig::default())
+    World::new(seed, profile, &Setup { seed, stones: 60, drifters: 40, gusts: false }, HostConfig::default())
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn the_log_of_a_room_replays_to_the_same_states() {
     world.run_millis(5_000);
     world.join();
     world.run_millis(5_000);
-    let mut state = Field::new(&Setup { seed: 6, stones: 60, drifters: 40 });
+    let mut state = Field::new(&Setup { seed: 6, stones: 60, drifters: 40, gusts: false });
     let (mut inputs, mut checks) = (Inputs::new(), 0);
     for record in &world.records {
         match record {
@@ -154,4 +156,79 @@ fn who_leaves_and_comes_back_within_a_tick_sits_where_they_sat() {
         assert_eq!(world.players[ada].view.seat(), seat, "after {pause_ms} ms");
     }
     assert_eq!(world.host.participants().count(), 3);
+}
+
+#[test]
+fn a_host_that_was_held_up_makes_up_for_a_few_ticks_and_lets_the_rest_go() {
+    let mut world = world(7, "rtt=40ms");
+    world.join();
+    world.run_millis(3_000);
+    let (tick, now) = (world.host.tick(), world.now);
+    world.host.handle(now.plus_micros(150_000), host::Input::Timeout);
+    assert!((4..=5).contains(&world.host.tick().ticks_since(tick)), "all of it is made up for");
+    assert_eq!(world.host.stats().lost_us, 0);
+    let tick = world.host.tick();
+    world.host.handle(now.plus_micros(3_000_000), host::Input::Timeout);
+    assert_eq!(world.host.tick(), tick + MAX_CATCH_UP);
+    assert!(world.host.stats().lost_us > 2_000_000);
+    // Time goes on from there, one tick after the other.
+    let tick = world.host.tick();
+    world.host.handle(now.plus_micros(3_034_000), host::Input::Timeout);
+    assert_eq!(world.host.tick(), tick + 1);
+}
+
+/// B12: what is dry stands still; nothing is made up, and nothing steps back when it goes on.
+#[test]
+fn who_hears_nothing_sees_everything_stand_still() {
+    let mut world = world(8, "rtt=60ms");
+    world.join();
+    world.run_millis(4_000);
+    let shown = |world: &World| -> BTreeMap<u32, Drifter> {
+        let drifters = world.players[0].view.shown::<Drifter>();
+        drifters.map(|(id, _, drifter)| (id, drifter)).collect()
+    };
+    assert_eq!(world.players[0].view.status(), Status::Playing);
+    let moving = shown(&world);
+    world.players[0].pair.set_down(true);
+    world.run_millis(600);
+    assert_eq!(world.players[0].view.status(), Status::Frozen);
+    let dry = shown(&world);
+    assert_ne!(moving, dry);
+    world.run_millis(500);
+    assert_eq!(shown(&world), dry);
+    assert!(world.players[0].view.stats().frozen_us > 500_000);
+    world.players[0].pair.set_down(false);
+    world.run_millis(3_000);
+    assert_eq!(world.players[0].view.status(), Status::Playing);
+    let buffer_us = world.players[0].view.stats().buffer_us;
+    assert!((0..250_000).contains(&buffer_us), "{buffer_us}");
+}
+
+/// B11: small mistakes are blended in over a tenth of a second, so that nobody is seen to jump.
+#[test]
+fn corrections_are_not_seen_as_jumps() {
+    let setup = Setup { seed: 10, stones: 20, drifters: 10, gusts: true };
+    let mut world = World::new(10, "rtt=120ms,jitter=20ms,loss=5%", &setup, HostConfig::default());
+    (0..3).for_each(|_| {
+        world.join();
+    });
+    world.run_millis(3_000);
+    let (mut before, mut most, mut corrections) = (BTreeMap::new(), 0, 0);
+    for _ in 0..2_500 {
+        world.run_millis(8);
+        let now = world.now;
+        for (index, player) in world.players.iter_mut().enumerate() {
+            player.view.look(now);
+            let (own, errors) = (player.view.own().unwrap(), player.view.stats().errors);
+            if let Some((at, snaps)) = before.insert(index, (own.at, errors.snaps))
+                && snaps == errors.snaps
+            {
+                most = (0..2).map(|axis: usize| own.at[axis].abs_diff(at[axis])).max().unwrap().max(most);
+            }
+            corrections += errors.corrections;
+        }
+    }
+    assert!(corrections > 10, "{corrections}");
+    // A gust of 60 is never seen as one: 8 ms are two units of walking, and a twelfth of what is blended.
+    assert!((8..=20).contains(&most), "a jump of {most}");
 }

@@ -18,6 +18,8 @@ pub struct Setup {
     pub seed: u64,
     pub stones: u32,
     pub drifters: u32,
+    /// Now and then the wind blows somebody away, which nobody foresees.
+    pub gusts: bool,
 }
 
 /// What a walker does: a direction, and a push of a button.
@@ -44,6 +46,7 @@ pub struct Field {
     pub tick: Tick,
     pub rng: Rng,
     pub crews: bool,
+    pub gusts: bool,
     pub walkers: Vec<Option<Mover>>,
     pub drifters: Vec<Mover>,
     pub stones: Vec<(u32, [i32; 2])>,
@@ -151,6 +154,7 @@ impl Game for Field {
         Field {
             tick: Tick::ZERO,
             crews: setup.seed.is_multiple_of(3),
+            gusts: setup.gusts,
             walkers: Vec::new(),
             drifters: drifters.collect(),
             stones,
@@ -192,6 +196,11 @@ impl Game for Field {
                 drifter.way = [0; 2].map(|_: i32| self.rng.below(3) as i32 - 1);
             }
             walk(&mut drifter.at, drifter.way[0] as i8, drifter.way[1] as i8);
+        }
+        for walker in self.walkers.iter_mut().flatten() {
+            if self.gusts && self.rng.chance(1, 30) {
+                walker.at[0] = (walker.at[0] + 60).min(WIDE);
+            }
         }
         if self.rng.chance(1, 20) {
             let at = Field::random_place(&mut self.rng);

@@ -75,7 +75,8 @@ fn has_converged(world: &World, player: &Player<Field>) -> Result<(), String> {
 /// many entities in updates were checked.
 fn run(seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
-    let setup = Setup { seed, stones: rng.below(120) as u32, drifters: 10 + rng.below(60) as u32 };
+    let setup =
+        Setup { seed, stones: rng.below(120) as u32, drifters: 10 + rng.below(60) as u32, gusts: false };
     let budget_bytes = if rng.chance(1, 3) { 60 + rng.below(200) as usize } else { 900 };
     let config = HostConfig { seats: 6, budget_bytes, ..HostConfig::default() };
     let mut world = World::new(seed, &bad(&mut rng), &setup, config);
@@ -132,7 +133,7 @@ fn every_view_converges_and_sees_nothing_it_may_not() {
 #[test]
 fn who_comes_back_has_the_seat_again() {
     for seed in 0..40 {
-        let setup = Setup { seed, stones: 10, drifters: 10 };
+        let setup = Setup { seed, stones: 10, drifters: 10, gusts: false };
         let mut world = World::new(seed, "rtt=100ms,loss=10%", &setup, HostConfig::default());
         (0..3).for_each(|_| {
             world.join();

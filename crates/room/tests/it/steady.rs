@@ -20,7 +20,7 @@ struct Direct {
 
 impl Direct {
     fn new() -> Direct {
-        let setup = Setup { seed: 4, stones: 80, drifters: 60 };
+        let setup = Setup { seed: 4, stones: 80, drifters: 60, gusts: false };
         let join = JoinAs {
             name: "somebody".into(),
             commit: String::new(),
