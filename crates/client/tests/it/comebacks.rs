@@ -2,30 +2,12 @@
 
 use sametick_client::Status;
 use sametick_lockstep::peer::Peer;
-use sametick_sim::record::Record;
 use sametick_sim::{Seat, Tick};
 
 use crate::relayed::Relayed;
-use crate::world;
+use crate::world::{self, NETWORKS};
 
 type World = world::World<Relayed>;
-
-const NETWORKS: [&str; 3] =
-    ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
-
-/// Two who play, on a network.
-fn two(network: &str, seed: u64) -> World {
-    let mut world = World::new(network, seed);
-    world.add();
-    world.add();
-    world.run_until(5_000, "both play", |world| world.plays(0) && world.plays(1));
-    world.run_millis(2_000);
-    world
-}
-
-fn losses(world: &World, number: usize) -> u32 {
-    world.players[number].client.totals().losses
-}
 
 fn seat(world: &World, number: usize) -> Option<Seat> {
     world.players[number].client.side().and_then(Peer::seat)
@@ -38,18 +20,13 @@ fn assert_agreement(world: &World) {
     assert_eq!(world.server.session().agreement().mismatches(), 0);
 }
 
-/// How often somebody is said to have left the session.
-fn departures(world: &World) -> usize {
-    world.records.iter().filter(|record| matches!(record, Record::Left { .. })).count()
-}
-
 #[test]
 fn two_play_and_agree_on_every_network() {
     for (seed, network) in (0..).zip(NETWORKS) {
-        let mut world = two(network, seed);
+        let mut world = World::of_two(network, seed);
         world.run_millis(10_000);
         assert_agreement(&world);
-        assert_eq!((losses(&world, 0), losses(&world, 1)), (0, 0), "{network}");
+        assert_eq!((world.losses(0), world.losses(1)), (0, 0), "{network}");
         assert_eq!(world.players[0].dials, [0], "the first route works");
         assert!(world.server.session().history().last() > Tick(600));
     }
@@ -58,17 +35,17 @@ fn two_play_and_agree_on_every_network() {
 #[test]
 fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
     for (seed, network) in (0..20).map(|seed| (seed, NETWORKS[seed as usize % 3])) {
-        let mut world = two(network, seed);
+        let mut world = World::of_two(network, seed);
         let mine = seat(&world, 0);
         world.swallow(0);
-        world.run_until(4_500, "silence is noticed", |world| losses(world, 0) == 1);
+        world.run_until(4_500, "silence is noticed", |world| world.losses(0) == 1);
         world.run_until(3_000, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
         // The relay had not given the old link up: for the game nobody was away.
-        assert_eq!(departures(&world), 0, "{network}");
+        assert_eq!(world.departures(), 0, "{network}");
         world.run_millis(12_000);
-        assert_eq!(departures(&world), 0, "{network}");
-        assert_eq!(losses(&world, 0), 1, "{network}");
+        assert_eq!(world.departures(), 0, "{network}");
+        assert_eq!(world.losses(0), 1, "{network}");
         assert_agreement(&world);
     }
 }
@@ -76,7 +53,7 @@ fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
 #[test]
 fn a_connection_cut_on_purpose_comes_back_after_its_time() {
     for seed in 0..10 {
-        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         let (mine, now) = (seat(&world, 1), world.now);
         world.players[1].client.drop_link(now, 3_000_000);
         world.drain_player(1);
@@ -92,7 +69,7 @@ fn a_connection_cut_on_purpose_comes_back_after_its_time() {
 #[test]
 fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
     for (seed, ms) in [(0, 800), (1, 3_000), (2, 9_000), (3, 30_000), (4, 300_000)] {
-        let mut world = two("rtt=40ms,jitter=5ms", seed);
+        let mut world = World::of_two("rtt=40ms,jitter=5ms", seed);
         let omissions = |world: &World| world.players[1].client.side().unwrap().stats().omissions;
         let (before, mine) = (omissions(&world), seat(&world, 0));
         world.freeze(0, ms);
@@ -101,7 +78,7 @@ fn a_frozen_client_catches_up_and_does_not_disturb_the_other() {
         world.run_until(3_000, "it plays again", |world| world.plays(0));
         world.run_millis(3_000);
         assert_eq!(omissions(&world), before, "frozen for {ms} ms: the other lost nothing");
-        assert!(losses(&world, 0) <= 1, "frozen for {ms} ms");
+        assert!(world.losses(0) <= 1, "frozen for {ms} ms");
         assert_agreement(&world);
         assert_eq!(seat(&world, 0), mine, "frozen for {ms} ms");
     }
@@ -115,13 +92,13 @@ fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first
     world.run_until(3_500, "plays over the second route", |world| world.plays(0));
     assert_eq!(world.players[0].dials, [0, 1]);
     world.swallow(0);
-    world.run_until(6_000, "lost", |world| losses(world, 0) == 1);
+    world.run_until(6_000, "lost", |world| world.losses(0) == 1);
     world.run_until(1_500, "plays again", |world| world.plays(0));
     assert_eq!(world.players[0].dials, [0, 1, 1]);
     // Then the second is blocked: it goes back to the first.
     world.players[0].blocked = [false, true];
     world.swallow(0);
-    world.run_until(6_000, "lost again", |world| losses(world, 0) == 2);
+    world.run_until(6_000, "lost again", |world| world.losses(0) == 2);
     world.run_until(4_000, "plays once more", |world| world.plays(0));
     assert_eq!(world.players[0].dials, [0, 1, 1, 1, 0]);
 }
@@ -129,7 +106,7 @@ fn a_blocked_route_gives_way_to_the_other_and_the_one_that_worked_is_tried_first
 #[test]
 fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
     for seed in 0..10 {
-        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         world.down = true;
         world.restart();
         world.run_millis(15_000);
@@ -145,11 +122,11 @@ fn a_server_that_is_away_is_found_again_within_a_second_or_so() {
 
 #[test]
 fn who_leaves_is_seen_to_leave_at_once() {
-    let mut world = two("rtt=40ms", 7);
+    let mut world = World::of_two("rtt=40ms", 7);
     let now = world.now;
     world.players[0].client.leave(now);
     world.run_until(1_000, "left", |world| world.players[0].client.status() == Status::Left);
-    world.run_until(200, "the seat is free", |world| departures(world) == 1);
+    world.run_until(200, "the seat is free", |world| world.departures() == 1);
     world.run_millis(2_000);
     assert_eq!(world.players[0].dials, [0], "it does not come back");
     assert!(world.plays(1));
@@ -157,7 +134,7 @@ fn who_leaves_is_seen_to_leave_at_once() {
 
 #[test]
 fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
-    let mut world = two("rtt=40ms", 8);
+    let mut world = World::of_two("rtt=40ms", 8);
     let third = world.add();
     world.run_until(2_000, "refused", |world| {
         world.players[third].client.status() == Status::Refused("the session is full".into())
@@ -170,7 +147,7 @@ fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
     assert_eq!(world.players[watcher].client.side().unwrap().roster().len(), 2);
     // Also after its connection was lost.
     world.swallow(watcher);
-    world.run_until(5_000, "lost", |world| losses(world, watcher) == 1);
+    world.run_until(5_000, "lost", |world| world.losses(watcher) == 1);
     world.run_until(2_000, "watches again", |world| {
         world.players[watcher].client.status() == Status::Watching
     });
@@ -179,7 +156,7 @@ fn a_third_player_is_told_that_the_session_is_full_and_a_watcher_sees_it() {
 
 #[test]
 fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
-    let mut world = two("rtt=10ms", 9);
+    let mut world = World::of_two("rtt=10ms", 9);
     let depth = |world: &World| {
         let peer = world.players[0].client.side().unwrap();
         peer.shown().unwrap().0.ticks_since(peer.confirmed().unwrap().0)
@@ -192,6 +169,6 @@ fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
     world.players[0].client.set_netem(None);
     world.run_millis(40_000);
     assert!(depth(&world) < before + 8, "{} then {}", before, depth(&world));
-    assert_eq!(losses(&world, 0), 0);
+    assert_eq!(world.losses(0), 0);
     assert_agreement(&world);
 }

@@ -4,27 +4,13 @@ use sametick_arena::Arena;
 use sametick_client::Status;
 use sametick_room::host;
 use sametick_room::view::View;
-use sametick_sim::record::Record;
 use sametick_sim::{Seat, Tick};
 use sametick_wire::Member;
 
 use crate::hosted::{Room, SEATS};
-use crate::world;
+use crate::world::{self, NETWORKS};
 
 type World = world::World<Room>;
-
-const NETWORKS: [&str; 3] =
-    ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
-
-/// Two who play, on a network.
-fn two(network: &str, seed: u64) -> World {
-    let mut world = World::new(network, seed);
-    world.add();
-    world.add();
-    world.run_until(5_000, "both play", |world| world.plays(0) && world.plays(1));
-    world.run_millis(2_000);
-    world
-}
 
 fn view(world: &World, number: usize) -> &View<Arena> {
     world.players[number].client.side().expect("it has been let in")
@@ -32,14 +18,6 @@ fn view(world: &World, number: usize) -> &View<Arena> {
 
 fn seat(world: &World, number: usize) -> Option<Seat> {
     view(world, number).seat()
-}
-
-fn losses(world: &World, number: usize) -> u32 {
-    world.players[number].client.totals().losses
-}
-
-fn departures(world: &World) -> usize {
-    world.records.iter().filter(|record| matches!(record, Record::Left { .. })).count()
 }
 
 /// Everybody hears of the room's last ticks, and their inputs reach it.
@@ -61,10 +39,10 @@ fn assert_in_touch(world: &mut World) {
 #[test]
 fn two_play_in_a_room_on_every_network() {
     for (seed, network) in (0..).zip(NETWORKS) {
-        let mut world = two(network, seed);
+        let mut world = World::of_two(network, seed);
         world.run_millis(6_000);
         assert_in_touch(&mut world);
-        assert_eq!((losses(&world, 0), losses(&world, 1)), (0, 0), "{network}");
+        assert_eq!((world.losses(0), world.losses(1)), (0, 0), "{network}");
         assert_ne!(seat(&world, 0), seat(&world, 1));
         let roster = |number| view(&world, number).roster();
         assert_eq!((roster(0).len(), roster(0)), (2, roster(1)));
@@ -76,15 +54,15 @@ fn two_play_in_a_room_on_every_network() {
 fn a_connection_that_goes_silent_is_noticed_and_its_claim_gives_the_seat_back() {
     for seed in 0..9 {
         let network = NETWORKS[seed as usize % 3];
-        let mut world = two(network, seed);
+        let mut world = World::of_two(network, seed);
         let mine = seat(&world, 0);
         world.swallow(0);
-        world.run_until(4_500, "silence is noticed", |world| losses(world, 0) == 1);
+        world.run_until(4_500, "silence is noticed", |world| world.losses(0) == 1);
         world.run_until(3_000, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
         world.run_millis(12_000);
         // The host had not given the old link up: for the game nobody was away.
-        assert_eq!((departures(&world), losses(&world, 0)), (0, 1), "{network}");
+        assert_eq!((world.departures(), world.losses(0)), (0, 1), "{network}");
         assert_eq!(world.players[0].client.totals().restarts, 0);
         assert_in_touch(&mut world);
     }
@@ -93,12 +71,12 @@ fn a_connection_that_goes_silent_is_noticed_and_its_claim_gives_the_seat_back() 
 #[test]
 fn a_seat_that_was_given_up_is_taken_again_if_it_is_free() {
     for seed in 0..6 {
-        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         let (mine, now) = (seat(&world, 0), world.now);
         world.players[0].client.drop_link(now, 5_000_000);
         world.drain_player(0);
         assert!(matches!(world.players[0].client.status(), Status::Lost { .. }));
-        world.run_until(1_000, "the host has seen it go", |world| departures(world) == 1);
+        world.run_until(1_000, "the host has seen it go", |world| world.departures() == 1);
         world.run_until(8_000, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
         assert_in_touch(&mut world);
@@ -108,7 +86,7 @@ fn a_seat_that_was_given_up_is_taken_again_if_it_is_free() {
 #[test]
 fn a_room_that_begins_anew_gives_new_seats_and_is_shown_from_its_first_tick() {
     for seed in 0..6 {
-        let mut world = two(NETWORKS[seed as usize % 3], seed);
+        let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
         world.run_millis(10_000);
         let before = world.server.host.tick();
         world.down = true;
@@ -146,7 +124,7 @@ fn a_room_that_has_run_for_an_hour_is_understood() {
 
 #[test]
 fn a_full_room_says_so_and_who_watches_sees_it() {
-    let mut world = two("rtt=40ms", 8);
+    let mut world = World::of_two("rtt=40ms", 8);
     let third = world.add();
     world.run_until(2_000, "all play", |world| world.plays(third));
     let last = world.add();
@@ -160,13 +138,13 @@ fn a_full_room_says_so_and_who_watches_sees_it() {
     world.run_until(2_000, "watches", watches);
     assert_eq!(view(&world, watcher).roster().len(), usize::from(SEATS));
     world.swallow(watcher);
-    world.run_until(5_000, "lost", |world| losses(world, watcher) == 1);
+    world.run_until(5_000, "lost", |world| world.losses(watcher) == 1);
     world.run_until(2_000, "watches again", watches);
 }
 
 #[test]
 fn who_is_thrown_out_is_told_why_and_stays_out() {
-    let mut world = two("rtt=40ms", 3);
+    let mut world = World::of_two("rtt=40ms", 3);
     let now = world.now;
     world.server.host.handle(now, host::Input::Kick(Member(0), "enough of that"));
     world.run_until(1_000, "refused", |world| {
@@ -179,11 +157,11 @@ fn who_is_thrown_out_is_told_why_and_stays_out() {
 
 #[test]
 fn who_leaves_is_seen_to_leave_at_once() {
-    let mut world = two("rtt=40ms", 7);
+    let mut world = World::of_two("rtt=40ms", 7);
     let now = world.now;
     world.players[0].client.leave(now);
     world.run_until(1_000, "left", |world| world.players[0].client.status() == Status::Left);
-    world.run_until(200, "the seat is free", |world| departures(world) == 1);
+    world.run_until(200, "the seat is free", |world| world.departures() == 1);
     assert!(world.plays(1));
     world.run_millis(500);
     assert_eq!(view(&world, 1).roster().len(), 1);
@@ -192,14 +170,14 @@ fn who_leaves_is_seen_to_leave_at_once() {
 #[test]
 fn a_frozen_client_goes_on_where_the_room_is() {
     for (seed, ms) in [(0, 800), (1, 3_000), (2, 9_000), (3, 60_000)] {
-        let mut world = two("rtt=40ms,jitter=5ms", seed);
+        let mut world = World::of_two("rtt=40ms,jitter=5ms", seed);
         let mine = seat(&world, 0);
         world.freeze(0, ms);
         world.run_millis(ms);
         assert!(world.plays(1), "the other plays on");
         world.run_until(3_000, "it plays again", |world| world.plays(0));
         world.run_millis(2_000);
-        assert!(losses(&world, 0) <= 1, "frozen for {ms} ms");
+        assert!(world.losses(0) <= 1, "frozen for {ms} ms");
         assert_eq!(seat(&world, 0), mine, "frozen for {ms} ms");
         assert_in_touch(&mut world);
     }

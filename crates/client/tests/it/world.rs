@@ -15,6 +15,10 @@ use sametick_wire::{Carrier, Channel, LaneId, Link, Member, link};
 /// The first route carries datagrams, the second one stream, as in a browser.
 pub const ROUTES: [Carrier; 2] = [Carrier::DatagramsAndStreams, Carrier::Stream];
 
+/// From good to terrible.
+pub const NETWORKS: [&str; 3] =
+    ["rtt=10ms", "rtt=100ms,jitter=20ms,loss=5%", "rtt=200ms,jitter=50ms,loss=15%,dup=10%,reorder=10%"];
+
 /// The time of a message to or from the server, on the best of networks.
 const WAY_US: u64 = 5_000;
 
@@ -118,6 +122,26 @@ impl<S: Server> World<S> {
             seed,
             down: false,
         }
+    }
+
+    /// Two who play, on a network.
+    pub fn of_two(network: &str, seed: u64) -> World<S> {
+        let mut world = World::new(network, seed);
+        world.add();
+        world.add();
+        world.run_until(5_000, "both play", |world| world.plays(0) && world.plays(1));
+        world.run_millis(2_000);
+        world
+    }
+
+    /// How often a client has lost its connection.
+    pub fn losses(&self, number: usize) -> u32 {
+        self.players[number].client.totals().losses
+    }
+
+    /// How often somebody is said to have left.
+    pub fn departures(&self) -> usize {
+        self.records.iter().filter(|record| matches!(record, Record::Left { .. })).count()
     }
 
     pub fn plan(&self, number: usize) -> Plan<S::Side> {
