@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
-use crate::{fuzz, shell};
+use crate::{crowd, fuzz, shell};
 
 const HELP: &str = "\
 Run a proof for longer than the test command does. The result is worth writing down in docs/benchmarks.md.
@@ -20,6 +20,7 @@ Proofs:
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
+  arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
 Examples:
@@ -40,6 +41,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "simulator", amount: 2_000, run: simulator },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "silence", amount: 1_000_000, run: silence },
+    Proof { name: "arena", amount: 62, run: crowd::run },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
 

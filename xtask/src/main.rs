@@ -6,6 +6,7 @@
 )]
 
 mod arguments;
+mod crowd;
 mod fuzz;
 mod layers;
 mod long;

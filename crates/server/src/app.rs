@@ -288,12 +288,14 @@ impl App for ServerApp {
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
         let is_news =
             matches!(event, Event::Opened(_) | Event::Ended(..) | Event::Message(_, Channel::Control, _));
+        if self.wake_at().is_some_and(|at| at <= now) {
+            self.turn.get_or_insert_with(Instant::now);
+        }
         let side = match event {
             Event::Opened(key) => self.on_opened(now, key),
             Event::Message(key, channel, bytes) => self.on_message(now, key, channel, bytes),
             Event::Ended(key, why, _) => self.on_ended(now, key, why),
             Event::Timeout => {
-                self.turn = Some(Instant::now());
                 self.relay.on_time(now);
                 if let Some(rooms) = &mut self.rooms {
                     rooms.handle(now, Input::Timeout);

@@ -2,6 +2,7 @@
 //! with; in [rooms](RoomPlan) they say what they were told.
 
 mod command;
+mod light;
 mod lockstep;
 mod room;
 
@@ -19,8 +20,9 @@ use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, LinkStats, Malformed, Time};
 
 pub(crate) use command::{BotGame, play_bots};
+pub use light::Wander;
 pub use lockstep::{BotReport, BotsReport, LockstepPlan, play_lockstep};
-pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, play_room};
+pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, RoomPlayer, play_room};
 
 /// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]

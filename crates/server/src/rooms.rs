@@ -7,6 +7,7 @@
 //! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
 
 mod any;
+mod open;
 mod times;
 
 use std::cmp::Reverse;
@@ -16,9 +17,9 @@ use std::time::Instant;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_lockstep::session::Facts;
-use sametick_room::host::{self, HostConfig, Participant};
+use sametick_room::host::{self, HostConfig};
 use sametick_room::message::{Join, ToHost, ToView};
-use sametick_sim::record::{Record, TickInputs};
+use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
 use sametick_transport::clock::random;
 use sametick_wire::hello::{Identity, MAX_SESSION, Refusal};
@@ -26,6 +27,8 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
+use open::Ending;
+pub use open::OpenRoom;
 pub use sametick_room::host::Input;
 pub use times::{TickTimes, Times};
 
@@ -75,73 +78,6 @@ pub enum ToLocal {
     Message(Member, Channel),
     /// They do not take part any more, and why.
     Closed(Member, &'static str),
-}
-
-/// Why a room ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    /// Everybody has left, long enough ago.
-    Empty,
-    /// Its game has panicked.
-    Failed,
-}
-
-/// A room that is open.
-pub struct OpenRoom {
-    key: SessionKey,
-    facts: Facts,
-    host: Box<dyn AnyHost>,
-    /// Since when nobody is there.
-    empty_since: Option<Time>,
-    /// The timer that is set for it.
-    wake_at: Option<Time>,
-    is_busy: bool,
-    ending: Option<Ending>,
-    stepping: Option<Instant>,
-    times: TickTimes,
-}
-
-impl OpenRoom {
-    /// What is said once about it.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    /// The last tick that was stepped.
-    pub fn tick(&self) -> Tick {
-        self.host.tick()
-    }
-
-    /// What happened in the tick that [`Output::Stepped`] said last.
-    pub fn inputs(&self) -> &TickInputs {
-        self.host.inputs()
-    }
-
-    /// Everybody who takes part.
-    pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
-        self.host.participants()
-    }
-
-    /// What it has cost to run it so far.
-    pub fn stats(&self) -> host::HostStats {
-        self.host.stats()
-    }
-
-    /// How long its ticks took lately, until everything was handed to the links.
-    pub fn times(&self) -> Times {
-        self.times.lately()
-    }
-
-    /// Tells the host something. A game that panics ends its room.
-    fn handle(&mut self, now: Time, input: Input<'_>) {
-        if catch_unwind(AssertUnwindSafe(|| self.host.handle(now, input))).is_err() {
-            self.ending = Some(Ending::Failed);
-        }
-        match self.host.is_empty() {
-            true => self.empty_since = self.empty_since.or(Some(now)),
-            false => self.empty_since = None,
-        }
-    }
 }
 
 /// Somebody who has come in, and what for.
@@ -439,7 +375,7 @@ impl Rooms {
         match why {
             Ending::Empty => tracing::info!(code, tick, ticks, p50_us, p99_us, max_us, "a room is over"),
             Ending::Failed => {
-                tracing::error!(code, tick, "the game of a room has panicked; the room is over")
+                tracing::error!(code, tick, "the game of a room has panicked; the room is over");
             }
         }
         let there = self.doors.iter().filter(|(_, door)| door.room == Some(id));

@@ -18,6 +18,8 @@ mod doors;
 mod games;
 #[path = "it/hall.rs"]
 mod hall;
+#[path = "it/live.rs"]
+mod live;
 #[path = "it/lockstep.rs"]
 mod lockstep;
 #[path = "it/log.rs"]

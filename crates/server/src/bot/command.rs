@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use sametick_arena::Arena;
+use sametick_arena::{Arena, Input, Walk};
 use sametick_pong::Pong;
-use sametick_sim::{Game, Seat, Tick};
+use sametick_sim::{Game, Rng, Seat, Tick};
 use sametick_transport::clock::random;
 use sametick_transport::dial::Locator;
 
-use super::{Crowd, LockstepPlan, RoomPlan, play_lockstep, play_room};
+use super::{Crowd, LockstepPlan, RoomPlan, RoomPlayer, play_lockstep, play_room};
 use crate::cli::{ClientArgs, CommandError};
 use crate::config;
 
@@ -33,6 +33,7 @@ Ends with an error if any two players disagree.")]
 Examples:
   sametick bot arena --room den --connect udp://127.0.0.1:7777 --count 8 --seconds 60
   sametick bot arena --room den --connect ws://127.0.0.1:8080 --netem \"rtt=100ms,loss=2%\" --json
+  sametick bot arena --room den --connect udp://127.0.0.1:7777 --count 200 --light
   sametick bot arena --connect udp://127.0.0.1:7777 --count 4
 
 In a room, ends with an error if a bot was told nothing; in lockstep, if any two players disagree.")]
@@ -100,6 +101,10 @@ pub(crate) struct ArenaArgs {
     /// How many bots the game itself plays, if these begin it
     #[arg(long, value_name = "N", default_value_t = 3)]
     house_bots: u8,
+
+    /// Bots that do not look where they go: they cost next to nothing, to fill a room with
+    #[arg(long, requires = "room")]
+    light: bool,
 }
 
 impl CommonArgs {
@@ -150,14 +155,23 @@ impl ArenaArgs {
             let plan = (setup, seed, seats);
             return common.play_lockstep::<Arena>(crowd, plan, sametick_arena::autopilot).await;
         };
-        let pilot = sametick_arena::pilot;
-        let plan = RoomPlan::<Arena> { room, crowd, setup, seed, seats, pilot };
+        let player =
+            if self.light { RoomPlayer::Light(wander) } else { RoomPlayer::Pilot(sametick_arena::pilot) };
+        let plan = RoomPlan::<Arena> { room, crowd, setup, seed, seats, player };
         let server = config::relay_or_last(common.connect.as_ref())?;
         let report = play_room(&server, &common.client.key()?, plan).await?;
         config::remember_relay(&server);
         common.client.print(&report)?;
         Ok(if report.played { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Walks somewhere for half a second, and shoots now and then.
+fn wander(seat: Seat, tick: Tick) -> Input {
+    let moment = u64::from(tick.0 + u32::from(seat.0)) / 15;
+    let mut rng = Rng::new(moment << 16 | u64::from(seat.0));
+    let walk = Walk::towards(rng.between(-1, 1), rng.between(-1, 1));
+    Input { walk, aim: rng.next_u64() as u8, fire: rng.chance(1, 3), ..Input::default() }
 }
 
 /// Plays with headless players.

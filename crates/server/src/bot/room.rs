@@ -1,8 +1,9 @@
 //! Headless players of authoritative rooms. They play by what they are told, and say how much that was.
 
-use sametick_room::view::{Input, JoinAs, Output, Status, View};
-use sametick_sim::Tick;
+use sametick_room::message::{Join, ToHost};
+use sametick_room::view::{Errors, Input, JoinAs, Output, Status, View};
 use sametick_sim::replica::{Hosted, Scene, hosted_schema_of};
+use sametick_sim::{Seat, Tick, to_canonical};
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
@@ -10,10 +11,11 @@ use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
+use super::light::{Light, Wander};
 use super::{Bot, BotError, Crowd, Mind, Want, name_of, run};
 
 /// What bots should do in a room.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RoomPlan<G: Hosted> {
     /// The room's code.
     pub room: String,
@@ -25,8 +27,17 @@ pub struct RoomPlan<G: Hosted> {
     pub seed: u64,
     /// How many seats it has then.
     pub seats: u16,
-    /// Who plays: by what is foreseen of oneself, what is known of others, the tick, and the seed.
-    pub pilot: fn(&G::Own, &Scene, Tick, u64) -> G::Input,
+    /// Who plays.
+    pub player: RoomPlayer<G>,
+}
+
+/// Who plays in a room.
+#[derive(Clone, Copy)]
+pub enum RoomPlayer<G: Hosted> {
+    /// Somebody who looks: at what is foreseen of oneself, what is known of others, the tick, and the seed.
+    Pilot(fn(&G::Own, &Scene, Tick, u64) -> G::Input),
+    /// Somebody who does not, and costs next to nothing: many of them fit on one machine.
+    Light(Wander<G>),
 }
 
 /// What one bot was told, and how it went.
@@ -158,21 +169,57 @@ where
     }
 }
 
-impl<G: Hosted> Bot<Player<G>> {
-    fn report(&self) -> RoomBotReport {
-        let (view, stats) = (&self.mind.view, self.mind.view.stats());
-        RoomBotReport {
-            seat: view.seat().map(|seat| seat.0),
-            tick: view.newest_tick().0,
-            players: self.mind.players,
+/// What a bot has come to know.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub seat: Option<Seat>,
+    pub tick: Tick,
+    pub players: usize,
+    pub entities: usize,
+    pub updates: u64,
+    pub lost: u64,
+    pub bytes: u64,
+    pub omissions: u32,
+    pub errors: Errors,
+}
+
+/// Somebody who was told of a room.
+pub(super) trait Told {
+    fn seen(&self) -> Seen;
+}
+
+impl<G: Hosted> Told for Player<G> {
+    fn seen(&self) -> Seen {
+        let stats = self.view.stats();
+        Seen {
+            seat: self.view.seat(),
+            tick: self.view.newest_tick(),
+            players: self.players,
             entities: stats.entities,
             updates: stats.updates,
-            updates_lost: stats.lost,
-            update_bytes: stats.bytes / stats.updates.max(1),
+            lost: stats.lost,
+            bytes: stats.bytes,
             omissions: stats.omissions,
-            error_mean_ms: stats.errors.mean_ms(),
-            error_max_ms: stats.errors.max_ms,
-            snaps: stats.errors.snaps,
+            errors: stats.errors,
+        }
+    }
+}
+
+impl<M: Told> Bot<M> {
+    fn report(&self) -> RoomBotReport {
+        let seen = self.mind.seen();
+        RoomBotReport {
+            seat: seen.seat.map(|seat| seat.0),
+            tick: seen.tick.0,
+            players: seen.players,
+            entities: seen.entities,
+            updates: seen.updates,
+            updates_lost: seen.lost,
+            update_bytes: seen.bytes / seen.updates.max(1),
+            omissions: seen.omissions,
+            error_mean_ms: seen.errors.mean_ms(),
+            error_max_ms: seen.errors.max_ms,
+            snaps: seen.errors.snaps,
             rtt_us: self.stats.rtt_us,
             bytes_received: self.stats.bytes_received,
             bytes_sent: self.stats.bytes_sent,
@@ -189,16 +236,37 @@ pub async fn play_room<G: Hosted>(
 where
     G::Input: Default,
 {
-    let RoomPlan { room, crowd, setup, seed, seats, pilot } = plan;
+    let RoomPlan { room, crowd, setup, seed, seats, player } = plan;
     let identity = Identity { build: G::BUILD, schema: hosted_schema_of::<G>() };
-    let begin = |now, number, path| {
-        let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
-        let join = JoinAs::<G> { name, commit, setup, seed, seats, watch: false, listed: true };
-        Player { view: View::new(now, &join, path), seed, pilot, players: 0 }
+    let wish = (identity, Intent::Enter { room: room.clone() });
+    let bots: Vec<RoomBotReport> = match player {
+        RoomPlayer::Pilot(pilot) => {
+            let begin = |now, number, path| {
+                let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+                let join = JoinAs::<G> { name, commit, setup, seed, seats, watch: false, listed: true };
+                Player { view: View::new(now, &join, path), seed, pilot, players: 0 }
+            };
+            run(url, key, crowd, wish, begin).await?.iter().map(Bot::report).collect()
+        }
+        RoomPlayer::Light(wander) => {
+            let setup = to_canonical(&setup).expect("a setup serialises");
+            let begin = |now, number, path| {
+                let join = ToHost::Join(Join {
+                    game: G::NAME.into(),
+                    commit: crate::COMMIT.into(),
+                    name: name_of(number),
+                    setup: setup.clone(),
+                    seed,
+                    seats,
+                    watch: false,
+                    listed: true,
+                    resume: None,
+                });
+                Light::<G>::new(now, &join, path, wander)
+            };
+            run(url, key, crowd, wish, begin).await?.iter().map(Bot::report).collect()
+        }
     };
-    let intent = Intent::Enter { room: room.clone() };
-    let bots = run(url, key, crowd, (identity, intent), begin).await?;
-    let bots: Vec<RoomBotReport> = bots.iter().map(Bot::report).collect();
     let played = bots.iter().all(|bot| bot.seat.is_some() && bot.updates > 0);
     Ok(RoomBotsReport { url: url.to_string(), room, played, bots })
 }

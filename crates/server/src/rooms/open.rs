@@ -1,0 +1,79 @@
+//! A room that is open: its host, who is there, and how long its ticks take.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::session::Facts;
+use sametick_room::host::{HostStats, Input, Participant};
+use sametick_sim::record::TickInputs;
+use sametick_sim::{Tick, Time};
+
+use super::{AnyHost, TickTimes, Times};
+
+/// Why a room ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Everybody has left, long enough ago.
+    Empty,
+    /// Its game has panicked.
+    Failed,
+}
+
+/// A room that is open.
+pub struct OpenRoom {
+    pub(super) key: SessionKey,
+    pub(super) facts: Facts,
+    pub(super) host: Box<dyn AnyHost>,
+    /// Since when nobody is there.
+    pub(super) empty_since: Option<Time>,
+    /// The timer that is set for it.
+    pub(super) wake_at: Option<Time>,
+    pub(super) is_busy: bool,
+    pub(super) ending: Option<Ending>,
+    pub(super) stepping: Option<Instant>,
+    pub(super) times: TickTimes,
+}
+
+impl OpenRoom {
+    /// What is said once about it.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The last tick that was stepped.
+    pub fn tick(&self) -> Tick {
+        self.host.tick()
+    }
+
+    /// What happened in the tick that [`Output::Stepped`] said last.
+    pub fn inputs(&self) -> &TickInputs {
+        self.host.inputs()
+    }
+
+    /// Everybody who takes part.
+    pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
+        self.host.participants()
+    }
+
+    /// What it has cost to run it so far.
+    pub fn stats(&self) -> HostStats {
+        self.host.stats()
+    }
+
+    /// How long its ticks took lately, until everything was handed to the links.
+    pub fn times(&self) -> Times {
+        self.times.lately()
+    }
+
+    /// Tells the host something. A game that panics ends its room.
+    pub(super) fn handle(&mut self, now: Time, input: Input<'_>) {
+        if catch_unwind(AssertUnwindSafe(|| self.host.handle(now, input))).is_err() {
+            self.ending = Some(Ending::Failed);
+        }
+        match self.host.is_empty() {
+            true => self.empty_since = self.empty_since.or(Some(now)),
+            false => self.empty_since = None,
+        }
+    }
+}
