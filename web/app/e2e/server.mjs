@@ -52,6 +52,12 @@ export class Server {
     return `udp://${SERVER_IP}:${this.ports.udp}`;
   }
 
+  /** Where native players come in by QUIC, with the fingerprint of the certificate. */
+  async quic() {
+    const { native } = await (await fetch(`${this.address}/api/server`)).json();
+    return native.find((address) => address.startsWith("quic:"));
+  }
+
   async run() {
     const { web, udp, quic } = this.ports;
     const words = ["up", "--listen", `${SERVER_IP}:${web}`, "--udp", udp, "--quic", quic, "--data", this.folder];

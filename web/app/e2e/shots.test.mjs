@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { Fighter } from "./fighter.mjs";
 import { DESKTOP, OUT, PHONE, story } from "./story.mjs";
 
 const FOLDER = path.join(OUT, "shots");
@@ -94,6 +95,38 @@ for (const [size, look] of Object.entries(SIZES)) {
     await shot("game-lost");
     await bob.element("gone").waitFor();
     await shot("home-gone", bob);
+  }, { timeout_ms: 90_000 });
+
+  story(`the arena is seen on a ${size}`, async (stage) => {
+    await mkdir(FOLDER, { recursive: true });
+    const server = await stage.server();
+    const ada = await stage.player("ada", `${server.address}/play/arena/den?listed`, look);
+    const fighter = new Fighter(ada);
+    const { own } = await fighter.lives();
+    const shot = (state) => shoot(ada, size, state);
+    if (size === "desktop") await fighter.pointAt({ x: own.x + 3, y: own.y - 1 });
+    await shot("arena-first");
+    await ada.element("hint-close").click();
+    await ada.element("tool-wall").click();
+    if (size === "desktop") await fighter.pointAt({ x: own.x + 2, y: own.y });
+    await shot("arena-building");
+    await ada.element("tool-shoot").click();
+    await ada.element("scores").click();
+    await ada.element("scoreboard").waitFor();
+    await shot("arena-scores");
+    await ada.element("scores").click();
+    await ada.page.keyboard.press("g");
+    await ada.element("network").click();
+    await ada.element("charts").waitFor();
+    await ada.goesOn(await ada.look());
+    await shot("arena-panel");
+    await ada.element("panel-close").click();
+    await ada.page.keyboard.press("?");
+    await ada.element("help-close").waitFor();
+    await shot("arena-help");
+    await ada.page.keyboard.press("Escape");
+    await fighter.finds("that it was shot", ({ hud }) => hud.phase === "dead", { timeout_ms: 40_000 });
+    await shot("arena-dead");
   }, { timeout_ms: 90_000 });
 
   story(`a connection in trouble is seen on a ${size}`, async (stage) => {

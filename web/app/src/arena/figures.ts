@@ -6,7 +6,6 @@ import { KIND, TOOL } from "../worker/messages";
 import { toScreen, type Camera } from "./camera";
 import { colourOf, type Colours } from "./colours";
 import type { Flash } from "./happenings";
-import type { Cursor } from "./reach";
 
 export type Pen = CanvasRenderingContext2D;
 
@@ -91,9 +90,9 @@ export function paintPreview(pen: Pen, colours: Colours, camera: Camera, shape: 
   paintPlan(pen, colour, camera, shape, shape.level >= 0.5 ? TOOL.crate : TOOL.wall);
 }
 
-/** What oneself points at while building. */
-export function paintCursor(pen: Pen, colours: Colours, camera: Camera, cursor: Cursor): void {
-  paintPlan(pen, cursor.ok ? colours.good : colours.bad, camera, cursor, cursor.tool);
+/** What oneself might take away. */
+export function paintTaking(pen: Pen, colours: Colours, camera: Camera, tile: Point): void {
+  paintPlan(pen, colours.bad, camera, tile, TOOL.remove);
 }
 
 function paintPlan(pen: Pen, colour: string, camera: Camera, place: Point, tool: number): void {

@@ -1,5 +1,6 @@
 // Draws the arena: the ground, and on it everything in sight, from the lowest to the highest.
 
+import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";
 import { KIND } from "../worker/messages";
 import { isInSight, toScreen, type Camera } from "./camera";
@@ -7,18 +8,17 @@ import type { Colours } from "./colours";
 import {
   line,
   paintAvatar,
-  paintCursor,
   paintFlash,
   paintGhost,
   paintName,
   paintPreview,
   paintShot,
   paintStructure,
+  paintTaking,
   type Pen,
   type Person,
 } from "./figures";
 import type { Flash } from "./happenings";
-import type { Cursor } from "./reach";
 
 export interface Scene {
   camera: Camera;
@@ -26,7 +26,8 @@ export interface Scene {
   /** What the server, or everybody, knows; drawn behind what is shown. */
   ghost: Shape[] | null;
   flashes: Flash[];
-  cursor: Cursor | null;
+  /** The middle of the tile from which something would be taken away. */
+  taking: Point | null;
   own_seat: number | null;
   names: ReadonlyMap<number, string>;
   /** How many tiles a side of the map has; 0 if that is not known. */
@@ -43,14 +44,12 @@ const PREVIEWS: ReadonlySet<number> = new Set([KIND.preview, KIND.bad_preview]);
 const MOVES: ReadonlySet<number> = new Set([KIND.avatar, KIND.projectile]);
 
 export function paint(pen: Pen, colours: Colours, scene: Scene): void {
-  const { camera, own_seat, flashes } = scene;
+  const { camera, flashes } = scene;
   const seen = scene.shapes.filter((shape) => isInSight(camera, shape, 1.5));
   paintGround(pen, colours, camera, scene.size);
   for (const shape of seen) if (STRUCTURES.has(shape.kind)) paintStructure(pen, colours, camera, shape);
-  // What oneself might build is under the pointer already.
-  const previews = seen.filter(({ kind, tint }) => PREVIEWS.has(kind) && tint !== own_seat);
-  for (const shape of previews) paintPreview(pen, colours, camera, shape);
-  if (scene.cursor) paintCursor(pen, colours, camera, scene.cursor);
+  for (const shape of seen) if (PREVIEWS.has(shape.kind)) paintPreview(pen, colours, camera, shape);
+  if (scene.taking) paintTaking(pen, colours, camera, scene.taking);
   for (const shape of scene.ghost ?? []) if (MOVES.has(shape.kind)) paintGhost(pen, colours, camera, shape);
   const people = seen.filter(({ kind }) => kind === KIND.avatar).map((shape) => ({ shape, person: personOf(scene, shape) }));
   // The own one over others.

@@ -1,0 +1,109 @@
+// Somebody in an arena: what they see of it, and what they do with keys, mouse and thumbs.
+
+import { until } from "./until.mjs";
+
+export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8 };
+
+/** Somebody who walks and does not get on for so many looks goes around what is in the way. */
+const STUCK_LOOKS = 6;
+
+export class Fighter {
+  #player;
+  #held = new Set();
+
+  constructor(player) {
+    this.#player = player;
+  }
+
+  get page() {
+    return this.#player.page;
+  }
+
+  /** What is drawn at this moment, and what is said about it. */
+  scene() {
+    return this.page.evaluate(() => {
+      const { status, hud, shapes, ghost, tick } = window.sametick ?? {};
+      const own = shapes?.find(({ kind, tint }) => kind === 3 && tint === status?.seat);
+      return { seat: status?.seat, hud, shapes: shapes ?? [], ghost, own, tick };
+    });
+  }
+
+  /** Waits until the scene is as told, and resolves with it. */
+  async finds(what, is_so, options) {
+    return until(`${this.#player.name} finds ${what}`, async () => {
+      const scene = await this.scene();
+      return (await is_so(scene)) && scene;
+    }, options);
+  }
+
+  /** Is alive, and in the arena. */
+  async lives(options) {
+    await this.#player.plays(options);
+    return this.finds("itself", ({ own }) => own, options);
+  }
+
+  /** Holds the keys of these directions, and no others. */
+  async hold(keys) {
+    for (const key of this.#held) if (!keys.includes(key)) await this.page.keyboard.up(key);
+    for (const key of keys) if (!this.#held.has(key)) await this.page.keyboard.down(key);
+    this.#held = new Set(keys);
+  }
+
+  /** Walks a little, in whichever direction there is room. */
+  async walkSome() {
+    const { own: from } = await this.finds("itself", ({ own }) => own);
+    let looks = 0;
+    const keys = ["d", "s", "a", "w"];
+    const there = await this.finds("that it walks", async ({ own }) => {
+      if (own && Math.hypot(own.x - from.x, own.y - from.y) > 1.5) return true;
+      await this.hold([keys[Math.floor(looks++ / STUCK_LOOKS) % keys.length]]);
+      return false;
+    });
+    await this.hold([]);
+    return there;
+  }
+
+  /** Walks until it is this near to a place, around what is in the way. */
+  async walkTo(to, near, options = { timeout_ms: 30_000 }) {
+    let best = Infinity;
+    let looks = 0;
+    const scene = await this.finds(`the way to ${to.x}, ${to.y}`, async ({ own }) => {
+      if (!own) return false;
+      const far = Math.hypot(own.x - to.x, own.y - to.y);
+      if (far < near) return true;
+      looks = far < best - 0.2 ? 0 : looks + 1;
+      best = looks === 0 ? far : best;
+      await this.hold(looks > STUCK_LOOKS ? sideways(own, to, looks) : towards(own, to));
+      if (looks > 3 * STUCK_LOOKS) [best, looks] = [Infinity, 0];
+      return false;
+    }, options);
+    await this.hold([]);
+    return scene;
+  }
+
+  /** Aims at a place near by, away from the edge of the map. */
+  async aim() {
+    const { own, hud } = await this.finds("itself", ({ own }) => own);
+    await this.pointAt({ x: own.x + (own.x < hud.size / 2 ? 3 : -3), y: own.y });
+  }
+
+  /** Points at a place of the map with the mouse. */
+  async pointAt({ x, y }) {
+    const at = await this.page.evaluate(([x, y]) => window.sametick.onPage(x, y), [x, y]);
+    await this.page.mouse.move(at.x, at.y);
+    return at;
+  }
+}
+
+function towards(from, to) {
+  const keys = [];
+  if (Math.abs(to.x - from.x) > 0.5) keys.push(to.x > from.x ? "d" : "a");
+  if (Math.abs(to.y - from.y) > 0.5) keys.push(to.y > from.y ? "s" : "w");
+  return keys;
+}
+
+/** At a right angle to the way, now to one side and now to the other. */
+function sideways(from, to, looks) {
+  const one = Math.floor(looks / STUCK_LOOKS) % 2 === 0;
+  return Math.abs(to.x - from.x) > Math.abs(to.y - from.y) ? [one ? "w" : "s"] : [one ? "a" : "d"];
+}
