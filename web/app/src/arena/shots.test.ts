@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import type { Shape } from "../game/motion";
+import { KIND } from "../worker/messages";
+import { OwnShots } from "./shots";
+
+const OWN = 3;
+
+const shape = (kind: number, x: number, y: number, tint = -1): Shape => ({
+  id: 1000 * x + y,
+  kind,
+  x,
+  y,
+  w: 0.8,
+  h: 0.8,
+  epoch: 0,
+  tint,
+  angle: 0,
+  level: 1,
+});
+
+const own = shape(KIND.avatar, 10, 10.5, OWN);
+
+/** Where the own shot is after so long, among other things. */
+const shotAfter = (ms: number, others: Shape[] = []) => {
+  const shots = new OwnShots();
+  shots.fire({ ...own }, 0);
+  const drawn = shots.among([own, ...others], OWN, ms);
+  return drawn.find(({ kind }) => kind === KIND.projectile)?.x;
+};
+
+test("an own shot flies from the moment the gun goes off, for as long as shots do", () => {
+  expect(shotAfter(0)).toBeCloseTo(10);
+  expect(shotAfter(500)).toBeCloseTo(17);
+  expect(shotAfter(1_300)).toBeUndefined();
+});
+
+test("it ends at what is in the way, but not at whoever fired it", () => {
+  expect(shotAfter(500, [shape(KIND.rock, 12.5, 10.5)])).toBeUndefined();
+  expect(shotAfter(500, [shape(KIND.avatar, 13, 10.3, 1)])).toBeUndefined();
+  expect(shotAfter(500, [shape(KIND.avatar, 13, 12, 1)])).toBeCloseTo(17);
+});
+
+test("the same shot as it is told of later is not drawn beside it; those of others are", () => {
+  const told = [shape(KIND.projectile, 11, 10.5, OWN), shape(KIND.projectile, 20, 20, 1)];
+  const drawn = new OwnShots().among(told, OWN, 0);
+  expect(drawn).toEqual([told[1]]);
+});
