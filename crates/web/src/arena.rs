@@ -6,6 +6,7 @@ mod hud;
 mod picture;
 mod room;
 
+use sametick_arena::setup::MIN_SIZE;
 use sametick_arena::{Arena, Input, Own, Setup, look};
 use sametick_lockstep::message::Seated;
 use sametick_sim::replica::{Entity, Hosted, Scene};
@@ -59,7 +60,9 @@ impl Default for Memory {
 /// What a session or a room begins with, and how many seats it has.
 fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     let seats = options.players.clamp(1, MAX_PLAYERS);
-    (Setup { seed, bots: if options.bots { BOTS } else { 0 }, seats, ..Setup::default() }, seats)
+    let bots = if options.bots { BOTS } else { 0 };
+    // As small as it may be for so many: whoever comes alone should meet somebody soon.
+    (Setup { seed, size: MIN_SIZE, bots, seats }, seats)
 }
 
 /// The state's time.
