@@ -46,10 +46,8 @@ story("what one page plans and builds is seen by another", async (stage) => {
   const ada = await enters(stage, "ada", arena(server));
   const bob = await enters(stage, "bob", arena(server));
   // What is planned is told only to those near by.
-  const [{ own }] = await Promise.all([
-    ada.fighter.walkTo({ x: 24, y: 24 }, 8),
-    bob.fighter.walkTo({ x: 24, y: 24 }, 10),
-  ]);
+  const middle = { x: ada.hud.size / 2, y: ada.hud.size / 2 };
+  const [{ own }] = await Promise.all([ada.fighter.walkTo(middle, 8), bob.fighter.walkTo(middle, 10)]);
   await bob.fighter.finds("ada", of(ada.seat, KIND.avatar));
   await ada.player.page.keyboard.press("b");
   const tile = await freeTile(ada.fighter, own);
@@ -81,9 +79,9 @@ story("who drops out of a room has its seat again", async (stage) => {
 story("two thumbs walk, shoot and build on a phone", async (stage) => {
   const server = await stage.server();
   const look = { viewport: PHONE, deviceScaleFactor: 2, hasTouch: true, isMobile: true };
-  const { player: ada, fighter, own, seat } = await enters(stage, "ada", arena(server), look);
+  const { player: ada, fighter, own, seat, hud } = await enters(stage, "ada", arena(server), look);
   const thumbs = await Thumbs.on(ada.page);
-  const right = own.x < 24;
+  const right = own.x < hud.size / 2;
   await thumbs.put(1, { x: 90, y: 640 });
   await thumbs.put(1, { x: right ? 140 : 40, y: 640 });
   await fighter.finds("that it walks", (scene) => scene.own && (right ? scene.own.x > own.x + 1 : scene.own.x < own.x - 1));
@@ -134,10 +132,12 @@ story("one click leads into an arena, and a link to the same one", async (stage)
 
 /** The middle of a tile two steps away on which nothing stands. */
 async function freeTile(fighter, own) {
-  const { shapes } = await fighter.scene();
+  const { shapes, hud } = await fighter.scene();
   const ways = [[2, 0], [-2, 0], [0, 2], [0, -2], [2, 2], [-2, -2], [2, -2], [-2, 2]];
   const tiles = ways.map(([x, y]) => ({ x: Math.floor(own.x) + x + 0.5, y: Math.floor(own.y) + y + 0.5 }));
-  const free = tiles.find((tile) => tile.x > 0 && tile.y > 0 && !shapes.some(({ kind, x, y, w }) => w < 2 && kind !== KIND.projectile && Math.hypot(x - tile.x, y - tile.y) < 1));
+  const inside = tiles.filter(({ x, y }) => Math.min(x, y) > 0 && Math.max(x, y) < hud.size);
+  const things = shapes.filter(({ kind }) => [KIND.avatar, KIND.wall, KIND.crate, KIND.rock].includes(kind));
+  const free = inside.find((tile) => !things.some(({ x, y }) => Math.hypot(x - tile.x, y - tile.y) < 1));
   assert.ok(free, "there is a free tile");
   return free;
 }

@@ -2,7 +2,7 @@
 
 import { until } from "./until.mjs";
 
-export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8 };
+export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8, rock: 11 };
 
 /** Somebody who walks and does not get on for so many looks goes around what is in the way. */
 const STUCK_LOOKS = 6;

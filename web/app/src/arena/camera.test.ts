@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cameraOver, isInSight, toMap, toScreen } from "./camera";
+import { cameraOver, isInSight, keptOn, toMap, toScreen } from "./camera";
 
 const DESKTOP = { w: 1280, h: 740 };
 const PHONE = { w: 390, h: 780 };
@@ -9,15 +9,16 @@ test("an avatar far from the edges is in the middle", () => {
   expect(toScreen(camera, { x: 24, y: 24 })).toEqual({ x: 640, y: 370 });
 });
 
-test("at an edge little is seen of what is beyond", () => {
-  const camera = cameraOver({ x: 0.5, y: 47.5 }, 48, PHONE);
-  expect(toMap(camera, { x: 0, y: 0 }).x).toBeCloseTo(-1.5);
-  expect(toMap(camera, { x: 0, y: PHONE.h }).y).toBeCloseTo(49.5);
-  expect(isInSight(camera, { x: 0.5, y: 47.5 }, 0)).toBe(true);
+test("whoever is at an edge of the map is away from that of the stage", () => {
+  const camera = cameraOver({ x: 0, y: 48 }, 48, PHONE);
+  expect(toScreen(camera, { x: 0, y: 48 }).x / PHONE.w).toBeCloseTo(0.28);
+  expect(toScreen(camera, { x: 0, y: 48 }).y / PHONE.h).toBeCloseTo(0.72);
+  expect(isInSight(camera, { x: 0, y: 48 }, 0)).toBe(true);
+  expect(isInSight(camera, { x: 30, y: 48 }, 1)).toBe(false);
 });
 
-test("a map that is smaller than the stage is in the middle of it", () => {
-  expect(cameraOver({ x: 1, y: 1 }, 16, DESKTOP).at.x).toBe(8);
+test("of a map that is smaller than the stage, the middle is shown", () => {
+  expect(keptOn(1, 10, 60, 0.28)).toBe(5);
 });
 
 test("a map of which nothing is known does not hold the camera", () => {

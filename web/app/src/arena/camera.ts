@@ -15,19 +15,22 @@ const TILES_ACROSS = 20;
 const LEAST_PX = 28;
 const MOST_PX = 60;
 
-/** So much of what is beyond the map is seen at its edge, in tiles. */
-const MARGIN = 1.5;
+/** Who stands at the edge of the map is this part of the stage away from its edge: thumbs and figures are there. */
+const MARGIN = 0.28;
 
 /** `size`: how many tiles a side of the map has; 0 if that is not known. */
 export function cameraOver(wanted: Point, size: number, stage: Size): Camera {
   const across = Math.sqrt(stage.w * stage.h) / TILES_ACROSS;
   const scale = Math.min(MOST_PX, Math.max(LEAST_PX, across));
-  const kept = (at: number, length: number) => {
-    const [low, high] = [length / scale / 2 - MARGIN, size - length / scale / 2 + MARGIN];
-    if (size <= 0) return at;
-    return low > high ? size / 2 : Math.min(high, Math.max(low, at));
-  };
+  const kept = (at: number, length: number) => keptOn(at, size, length / scale, MARGIN);
   return { at: { x: kept(wanted.x, stage.w), y: kept(wanted.y, stage.h) }, scale, stage };
+}
+
+/** The middle of what is seen, so many tiles, such that no more than a part of it is beyond the map. */
+export function keptOn(at: number, size: number, seen: number, beyond: number): number {
+  if (size <= 0) return at;
+  const low = seen * (0.5 - beyond);
+  return low > size / 2 ? size / 2 : Math.min(size - low, Math.max(low, at));
 }
 
 export function toScreen({ at, scale, stage }: Camera, { x, y }: Point): Point {
