@@ -17,12 +17,14 @@ const MOST_PX = 60;
 
 /** Who stands at the edge of the map is this part of the stage away from its edge: thumbs and figures are there. */
 const MARGIN = 0.28;
+/** And not more than this. */
+const MOST_MARGIN_PX = 220;
 
 /** `size`: how many tiles a side of the map has; 0 if that is not known. */
 export function cameraOver(wanted: Point, size: number, stage: Size): Camera {
   const across = Math.sqrt(stage.w * stage.h) / TILES_ACROSS;
   const scale = Math.min(MOST_PX, Math.max(LEAST_PX, across));
-  const kept = (at: number, length: number) => keptOn(at, size, length / scale, MARGIN);
+  const kept = (at: number, length: number) => keptOn(at, size, length / scale, Math.min(MARGIN, MOST_MARGIN_PX / length));
   return { at: { x: kept(wanted.x, stage.w), y: kept(wanted.y, stage.h) }, scale, stage };
 }
 
