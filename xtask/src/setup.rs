@@ -31,6 +31,11 @@ const TOOLS: &[Tool] = &[
     Tool { purpose: "Chromium, to play in", present: || Ok(answers(&chromium())), packages: &["chromium"] },
     Tool { purpose: "a C++ compiler, for libFuzzer", present: || Ok(answers("c++")), packages: &["g++"] },
     Tool {
+        purpose: "Python and its WebSockets, for examples/join.py",
+        present: || Ok(python().is_some()),
+        packages: &["python3", "python3-websockets"],
+    },
+    Tool {
         purpose: "a standard library for wasm32",
         present: || Ok(Toolchain::find()?.is_some()),
         packages: &["rustc-web", "rust-web-src"],
@@ -40,6 +45,12 @@ const TOOLS: &[Tool] = &[
 /// The browser of the end-to-end tests.
 pub fn chromium() -> String {
     std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".into())
+}
+
+/// A Python that has the library of the example: the one that is found first, or Debian's own.
+fn python() -> Option<&'static str> {
+    let has = |python: &&str| shell::succeeds(Command::new(python).args(["-c", "import websockets"]));
+    ["python3", "/usr/bin/python3"].into_iter().find(has)
 }
 
 /// Parts of the Rust toolchain that rustup's smallest profile leaves out.

@@ -10,6 +10,7 @@ use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::SchemaHash;
 use sametick_sim::record::{Leaving, Record};
+use sametick_transport::endpoint::Talk;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
 use sametick_wire::{Channel, Closed, Member, Time};
@@ -18,6 +19,7 @@ use crate::games::Games;
 use crate::lobby::{Lobby, LobbyKeeper};
 use crate::recorder::{Place, Recorder};
 use crate::relay::RelaySide;
+use crate::rooms::scripts::Scripts;
 use crate::rooms::{self, Input, Rooms, TickTimes};
 use crate::status::Status;
 use crate::trace::Trace;
@@ -44,6 +46,7 @@ pub struct ServerApp {
     relay: RelaySide,
     rooms: Option<Rooms>,
     rooms_at: Option<Time>,
+    scripts: Scripts,
     recorder: Recorder,
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
@@ -97,6 +100,7 @@ impl ServerApp {
             relay: RelaySide::new(config, games.clone()),
             rooms: None,
             rooms_at: None,
+            scripts: Scripts::default(),
             recorder: Recorder::new(data, games),
             members: HashMap::new(),
             keys: HashMap::new(),
@@ -148,6 +152,9 @@ impl ServerApp {
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
         links.keys().into_iter().for_each(|key| links.close(key, 0, STOPS));
+        if let Some(rooms) = &mut self.rooms {
+            self.scripts.stop(rooms, links, STOPS);
+        }
     }
 
     /// Waits until everything is written. Returns whether it is.
@@ -192,15 +199,21 @@ impl ServerApp {
 
     /// Carries out what the relay or the rooms want, or both. Returns whether somebody may have come or gone.
     fn drain(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
-        let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
         let mut changed = false;
         if side != Some(Side::Rooms) {
+            let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
             changed |= self.relay.drain(now, &mut outlet);
         }
-        if let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) {
+        let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) else { return changed };
+        loop {
+            let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
             let (at, has_changed) = drain_rooms(rooms, &mut outlet, &mut self.buf);
             self.rooms_at = at;
             changed |= has_changed;
+            // What scripts are told may make them want something of the rooms.
+            if !self.scripts.deliver(now, rooms, links) {
+                break;
+            }
         }
         changed
     }
@@ -299,11 +312,21 @@ impl App for ServerApp {
                 self.relay.on_time(now);
                 if let Some(rooms) = &mut self.rooms {
                     rooms.handle(now, Input::Timeout);
+                    self.scripts.on_time(now, rooms, links);
                 }
                 None
             }
         };
         let changed = self.drain(now, links, side);
+        self.show(now, changed || is_news);
+    }
+
+    fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
+        let may_come = !self.stopping || !matches!(talk, Talk::Began { .. });
+        let Some(rooms) = self.rooms.as_mut().filter(|_| may_come) else { return links.hang_up(key) };
+        let is_news = matches!(talk, Talk::Began { .. } | Talk::Ended(_));
+        self.scripts.talk(now, rooms, links, key, talk);
+        let changed = self.drain(now, links, Some(Side::Rooms));
         self.show(now, changed || is_news);
     }
 
@@ -314,11 +337,17 @@ impl App for ServerApp {
     }
 
     fn wake_at(&self) -> Option<Time> {
-        self.relay.wake_at().into_iter().chain(self.rooms_at).chain(self.lobby_at).min()
+        self.relay
+            .wake_at()
+            .into_iter()
+            .chain(self.rooms_at)
+            .chain(self.scripts.wake_at())
+            .chain(self.lobby_at)
+            .min()
     }
 
     fn is_done(&self) -> bool {
-        self.stopping && self.members.is_empty()
+        self.stopping && self.members.is_empty() && self.scripts.is_empty()
     }
 }
 

@@ -89,19 +89,30 @@ impl Seen {
         (self.sessions.len(), players)
     }
 
-    /// The sessions that want to be seen. Ticks close with the clock, so the present one is known without asking.
+    /// The sessions that want to be seen.
     pub fn listed(&self) -> Vec<ShownSession> {
-        let passed_ms = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let now = |session: &SeenSession| {
-            let mut shown = session.shown.clone();
-            if let Some(rate) = session.ticks_per_second.filter(|rate| *rate > 0) {
-                let passed = passed_ms.saturating_mul(rate.into()) / 1_000;
-                shown.tick = shown.tick.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
-                shown.seconds = shown.tick / rate;
-            }
-            shown
+        self.sessions.iter().filter(|session| session.is_listed).map(|session| self.now(session)).collect()
+    }
+
+    /// The room of a code, also if it does not want to be seen: whoever knows the code may know of it. Of several games'
+    /// rooms the one of the game that is named, or the first.
+    pub fn room(&self, code: &str, game: Option<&str>) -> Option<ShownSession> {
+        let is_it = |shown: &ShownSession| {
+            shown.mode == Mode::Room && shown.name == code && game.is_none_or(|game| shown.game == game)
         };
-        self.sessions.iter().filter(|session| session.is_listed).map(now).collect()
+        self.sessions.iter().find(|session| is_it(&session.shown)).map(|session| self.now(session))
+    }
+
+    /// Ticks close with the clock, so the present one is known without asking.
+    fn now(&self, session: &SeenSession) -> ShownSession {
+        let passed_ms = u64::try_from(self.at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut shown = session.shown.clone();
+        if let Some(rate) = session.ticks_per_second.filter(|rate| *rate > 0) {
+            let passed = passed_ms.saturating_mul(rate.into()) / 1_000;
+            shown.tick = shown.tick.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
+            shown.seconds = shown.tick / rate;
+        }
+        shown
     }
 }
 

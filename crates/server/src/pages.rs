@@ -3,7 +3,9 @@
 mod api;
 mod files;
 
-use sametick_transport::site::{Bytes, HeaderMap, Method, Pages, Request, Response, StatusCode, header};
+use sametick_transport::site::{
+    Bytes, HeaderMap, Method, Pages, Request, Response, StatusCode, Upgrade, header,
+};
 use serde_json::{Value, json};
 
 use crate::games::Games;
@@ -53,6 +55,10 @@ impl Pages for WebPages {
             set(response.headers_mut(), name, value);
         }
         response
+    }
+
+    fn upgrade(&self, request: &Request<()>) -> Upgrade {
+        self.api.upgrade(request)
     }
 }
 

@@ -7,8 +7,15 @@
 //! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
 
 mod any;
+pub mod entrance;
+pub mod envelope;
 mod open;
+pub mod script;
+pub(crate) mod scripts;
+mod showing;
 mod times;
+pub mod told;
+mod wishes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -22,11 +29,12 @@ use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
 use sametick_transport::clock::random;
-use sametick_wire::hello::{Identity, MAX_SESSION, Refusal};
+use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
+pub use entrance::check_code;
 use open::Ending;
 pub use open::OpenRoom;
 pub use sametick_room::host::Input;
@@ -122,6 +130,11 @@ impl Rooms {
             outbox: Outbox::default(),
             locals: Outbox::default(),
         }
+    }
+
+    /// The games of which there can be rooms, and others.
+    pub fn games(&self) -> &Games {
+        &self.games
     }
 
     /// Whether somebody may come in with this identity, to a room of this code. The refusal says what differs.
@@ -425,14 +438,4 @@ fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: Join) -> Fac
 
 fn is_local(member: Member) -> bool {
     member.0 >= FIRST_LOCAL
-}
-
-/// Whether a room can be called that.
-pub fn check_code(code: &str) -> Result<(), &'static str> {
-    let is_plain = !code.is_empty() && code.chars().all(|letter| !letter.is_control());
-    if code.len() <= MAX_SESSION && is_plain {
-        Ok(())
-    } else {
-        Err("a room is called by 1 to 64 bytes of printable text")
-    }
 }

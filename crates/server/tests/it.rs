@@ -14,6 +14,10 @@ mod check;
 mod config;
 #[path = "it/doors.rs"]
 mod doors;
+#[path = "it/envelopes.rs"]
+mod envelopes;
+#[path = "it/everyone.rs"]
+mod everyone;
 #[path = "it/games.rs"]
 mod games;
 #[path = "it/hall.rs"]
@@ -40,6 +44,10 @@ mod rooms;
 #[cfg(target_os = "linux")]
 #[path = "it/screen.rs"]
 mod screen;
+#[path = "it/scripts.rs"]
+mod scripts;
+#[path = "it/stage.rs"]
+mod stage;
 #[path = "it/trial.rs"]
 mod trial;
 #[path = "it/up.rs"]

@@ -49,11 +49,14 @@ impl<G: Game> Known<G> {
         Known { setup: Some(setup), ..self }
     }
 
-    /// It can also be hosted, in rooms of so many seats.
+    /// It can also be hosted, in rooms of so many seats. A room that a script begins has the usual setup, and a script that
+    /// has said nothing yet does what is usual.
     #[must_use]
     pub fn with_rooms(self, seats: RangeInclusive<u16>) -> Known<G>
     where
         G: Hosted,
+        G::Setup: Default,
+        G::Input: Default,
     {
         Known { room: Some(Box::new(Hosting::<G>::new(seats))), ..self }
     }

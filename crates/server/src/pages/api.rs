@@ -5,7 +5,7 @@ use std::time::Instant;
 use sametick_transport::clock::unix_seconds;
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::keeper::Keeper;
-use sametick_transport::site::{Bytes, HeaderMap, Request, Response, StatusCode, header};
+use sametick_transport::site::{Bytes, HeaderMap, Request, Response, StatusCode, Upgrade, header};
 use sametick_wire::hex::from_hex;
 use serde_json::{Value, json};
 
@@ -13,6 +13,7 @@ use super::{answer_json, error, set};
 use crate::games::{AnyGame, Games};
 use crate::listen::{Certificates, Listening};
 use crate::lobby::{Lobby, Mode};
+use crate::rooms::entrance::{Entrance, room_of, room_of_socket};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -45,23 +46,44 @@ impl Api {
     }
 
     pub fn answer(&self, request: &Request<()>) -> Response<Bytes> {
-        match request.uri().path() {
-            "/api/health" => answer_json(StatusCode::OK, &self.health()),
-            "/api/server" => answer_json(StatusCode::OK, &self.server(request.headers())),
-            "/api/sessions" if !self.may_see(request.headers()) => {
-                let why =
-                    "this server asks for a passphrase; show the proof of it that docs/protocol.md describes";
-                let mut response = error(StatusCode::UNAUTHORIZED, why);
-                set(response.headers_mut(), header::WWW_AUTHENTICATE.as_str(), PROOF_SCHEME.trim_end());
-                response
-            }
-            "/api/sessions" => {
+        let path = request.uri().path();
+        match (path, room_of(path)) {
+            ("/api/health", _) => answer_json(StatusCode::OK, &self.health()),
+            ("/api/server", _) => answer_json(StatusCode::OK, &self.server(request.headers())),
+            ("/api/sessions", _) | (_, Some(_)) if !self.may_see(request) => unauthorized(),
+            ("/api/sessions", _) => {
                 answer_json(StatusCode::OK, &json!({ "sessions": self.lobby.read().listed() }))
             }
+            (_, Some(code)) => self.room(code, request.uri().query().unwrap_or_default()),
             _ => error(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; there are /api/health, /api/server and /api/sessions",
+                "there is nothing here; there are /api/health, /api/server, /api/sessions and /api/rooms/CODE",
             ),
+        }
+    }
+
+    /// What a WebSocket at this address is for.
+    pub fn upgrade(&self, request: &Request<()>) -> Upgrade {
+        if room_of_socket(request.uri().path()).is_none() {
+            return Upgrade::Link;
+        }
+        if !self.may_see(request) {
+            return Upgrade::Refused(unauthorized());
+        }
+        match Entrance::parse(&request.uri().to_string()) {
+            Ok(_) => Upgrade::Talk,
+            Err(why) => Upgrade::Refused(error(StatusCode::BAD_REQUEST, &why)),
+        }
+    }
+
+    fn room(&self, code: &str, query: &str) -> Response<Bytes> {
+        let entrance = match Entrance::parse(&format!("/api/rooms/{code}/ws?{query}")) {
+            Ok(entrance) => entrance,
+            Err(why) => return error(StatusCode::BAD_REQUEST, &why),
+        };
+        match self.lobby.read().room(&entrance.room, entrance.game.as_deref()) {
+            Some(room) => answer_json(StatusCode::OK, &json!(room)),
+            None => error(StatusCode::NOT_FOUND, "there is no such room now; whoever comes first begins it"),
         }
     }
 
@@ -102,14 +124,26 @@ impl Api {
     }
 
     /// Whether whoever asks knows the passphrase, if there is one.
-    fn may_see(&self, headers: &HeaderMap) -> bool {
-        let proof = || {
-            let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-            let proof = from_hex(shown.strip_prefix(PROOF_SCHEME)?)?;
-            Some(self.keeper.key().is_page_proof(unix_seconds() / 60, &proof))
+    fn may_see(&self, request: &Request<()>) -> bool {
+        let in_headers = || {
+            let shown = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+            from_hex(shown.strip_prefix(PROOF_SCHEME)?)
         };
-        !self.is_locked || proof().unwrap_or(false)
+        // Pages cannot set the headers of WebSockets.
+        let in_query = || {
+            let mut pairs = request.uri().query()?.split('&');
+            pairs.find_map(|pair| pair.strip_prefix("proof=")).and_then(from_hex)
+        };
+        let is_good = |proof: [u8; 32]| self.keeper.key().is_page_proof(unix_seconds() / 60, &proof);
+        !self.is_locked || in_headers().or_else(in_query).is_some_and(is_good)
     }
+}
+
+fn unauthorized() -> Response<Bytes> {
+    let why = "this server asks for a passphrase; show the proof of it that docs/protocol.md describes";
+    let mut response = error(StatusCode::UNAUTHORIZED, why);
+    set(response.headers_mut(), header::WWW_AUTHENTICATE.as_str(), PROOF_SCHEME.trim_end());
+    response
 }
 
 fn game(game: &dyn AnyGame) -> Value {

@@ -5,10 +5,18 @@ use std::ops::RangeInclusive;
 
 use sametick_room::Host;
 use sametick_room::host::{HostConfig, HostStats, Input, Output, Participant};
+use sametick_room::view::JoinAs;
 use sametick_sim::canon::{DecodeError, from_canonical};
 use sametick_sim::record::TickInputs;
 use sametick_sim::replica::{Hosted, hosted_description_of, hosted_schema_of};
 use sametick_sim::{SchemaHash, Tick, TickRate, Time};
+use sametick_transport::clock::random;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::entrance::Entrance;
+use super::script::{AnyScript, Script};
 
 /// A game that can be hosted, whatever its type.
 pub trait AnyRoom: Send + Sync {
@@ -26,6 +34,9 @@ pub trait AnyRoom: Send + Sync {
 
     /// A room that begins now, from the canonical bytes of a setup.
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError>;
+
+    /// A script that wants to take part in a room. What is wrong with what it asks for is said in a sentence.
+    fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String>;
 }
 
 /// A [`Host`] of any game.
@@ -95,7 +106,11 @@ impl<G: Hosted> Hosting<G> {
     }
 }
 
-impl<G: Hosted> AnyRoom for Hosting<G> {
+impl<G: Hosted> AnyRoom for Hosting<G>
+where
+    G::Setup: Default,
+    G::Input: Default,
+{
     fn description(&self) -> String {
         hosted_description_of::<G>()
     }
@@ -114,5 +129,85 @@ impl<G: Hosted> AnyRoom for Hosting<G> {
 
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError> {
         Ok(Box::new(Host::<G>::new(now, &from_canonical(setup)?, config)))
+    }
+
+    fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String> {
+        let Beginning { setup, seed, seats } = begin(entrance, self.seats())?;
+        let join = JoinAs {
+            name: entrance.name.clone(),
+            commit: crate::COMMIT.into(),
+            setup,
+            seed,
+            seats,
+            watch: entrance.watch,
+            listed: entrance.listed,
+        };
+        Ok(Box::new(Script::<G>::new(now, entrance.room.clone(), &join, entrance.resume)))
+    }
+}
+
+/// What a room begins with that a script begins.
+#[derive(Debug, PartialEq)]
+struct Beginning<S> {
+    setup: S,
+    seed: u64,
+    seats: u16,
+}
+
+/// How many seats there are if neither the game nor the script says so.
+const USUAL_SEATS: u16 = 16;
+
+/// The usual setup of a game, with a seed of chance and whatever a script wants otherwise.
+fn begin<S: Default + Serialize + DeserializeOwned>(
+    entrance: &Entrance,
+    seats: RangeInclusive<u16>,
+) -> Result<Beginning<S>, String> {
+    let usual = serde_json::to_value(S::default()).map_err(|why| why.to_string())?;
+    let mut fields = match usual {
+        Value::Object(fields) => fields,
+        _ if entrance.setup.is_empty() => Map::new(),
+        _ => return Err("rooms of this game all begin alike: there is no `setup`".into()),
+    };
+    if let Some(unknown) = entrance.setup.keys().find(|name| !fields.contains_key(*name)) {
+        let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+        return Err(format!("there is no {unknown:?} in `setup`; there are {}", known.join(", ")));
+    }
+    let number = |fields: &Map<String, Value>, name: &str| fields.get(name).and_then(Value::as_u64);
+    let usual_seats = number(&fields, "seats").and_then(|seats| u16::try_from(seats).ok());
+    let wanted = entrance.seats.or(usual_seats).unwrap_or(USUAL_SEATS);
+    let seats = wanted.clamp(*seats.start(), *seats.end());
+    let chance = u64::from_le_bytes(random());
+    for (name, value) in [("seed", chance), ("seats", seats.into())] {
+        fields.entry(name).and_modify(|field| *field = value.into());
+    }
+    fields.extend(entrance.setup.clone());
+    let seed = number(&fields, "seed").unwrap_or_default();
+    if fields.is_empty() {
+        return Ok(Beginning { setup: S::default(), seed, seats });
+    }
+    let setup = serde_json::from_value(Value::Object(fields)).map_err(|why| format!("`setup`: {why}"))?;
+    Ok(Beginning { setup, seed, seats })
+}
+
+#[cfg(test)]
+mod tests {
+    use sametick_arena::Setup;
+
+    use super::*;
+
+    #[test]
+    fn rooms_begin_as_usual_or_as_a_script_wants() {
+        let begin = |query: &str, seats| {
+            begin::<Setup>(&Entrance::parse(&format!("/api/rooms/den/ws?{query}")).unwrap(), seats)
+        };
+        let usual = begin("", 1..=1000).unwrap();
+        assert_eq!(usual.setup, Setup { seed: usual.seed, ..Setup::default() });
+        assert_ne!(usual.seed, begin("", 1..=1000).unwrap().seed);
+        let wanted = begin("seats=40&setup={\"seed\":7,\"bots\":0}", 1..=32).unwrap();
+        let setup = Setup { seed: 7, bots: 0, seats: 32, ..Setup::default() };
+        assert_eq!(wanted, Beginning { setup, seed: 7, seats: 32 });
+        let unknown = begin("setup={\"gravity\":1}", 1..=32).unwrap_err();
+        assert_eq!(unknown, "there is no \"gravity\" in `setup`; there are bots, seats, seed, size");
+        assert!(begin("setup={\"bots\":-1}", 1..=32).unwrap_err().starts_with("`setup`: invalid value"));
     }
 }

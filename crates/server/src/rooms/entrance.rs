@@ -1,0 +1,179 @@
+//! The address by which a script comes to a room: `/api/rooms/{code}/ws?name=Ada`.
+
+use sametick_wire::claims::Claim;
+use sametick_wire::hello::{MAX_NAME, MAX_SESSION};
+use sametick_wire::hex::from_hex;
+use serde_json::{Map, Value};
+
+use super::script::claim_of;
+
+const BEFORE: &str = "/api/rooms/";
+const BEHIND: &str = "/ws";
+
+/// What a script is called that does not say so.
+const NO_NAME: &str = "script";
+
+/// Who wants to come in, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entrance {
+    /// The code of the room.
+    pub room: String,
+    /// The game, if it is named.
+    pub game: Option<String>,
+    /// What they are called.
+    pub name: String,
+    /// Only to look.
+    pub watch: bool,
+    /// Whether a new room is shown to others.
+    pub listed: bool,
+    /// How many seats a new room has, if it is said.
+    pub seats: Option<u16>,
+    /// What else a new room begins with, instead of what is usual.
+    pub setup: Map<String, Value>,
+    /// Who they were.
+    pub resume: Option<Claim>,
+    /// That they know the passphrase.
+    pub proof: Option<[u8; 32]>,
+}
+
+/// The code of a room in the path of its WebSocket.
+pub fn room_of_socket(path: &str) -> Option<&str> {
+    room_of(path.strip_suffix(BEHIND)?)
+}
+
+/// The code of a room in the path of what is told of it.
+pub fn room_of(path: &str) -> Option<&str> {
+    path.strip_prefix(BEFORE).filter(|code| !code.is_empty() && !code.contains('/'))
+}
+
+impl Entrance {
+    /// Reads a path with its query. What is wrong is said in a sentence; what is not known is left alone.
+    pub fn parse(target: &str) -> Result<Entrance, String> {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let code = room_of_socket(path).ok_or("a script comes in at /api/rooms/CODE/ws")?;
+        let room = decode(code).ok_or("the code of a room is UTF-8, percent-encoded")?;
+        check_code(&room)?;
+        let mut entrance = Entrance {
+            room,
+            game: None,
+            name: NO_NAME.into(),
+            watch: false,
+            listed: true,
+            seats: None,
+            setup: Map::new(),
+            resume: None,
+            proof: None,
+        };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decode(value).ok_or_else(|| format!("`{name}` is UTF-8, percent-encoded"))?;
+            entrance.set(name, value)?;
+        }
+        Ok(entrance)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), String> {
+        let flag = || match value.as_str() {
+            "" | "1" | "true" => Ok(true),
+            "0" | "false" => Ok(false),
+            _ => Err(format!("`{name}` is 0 or 1")),
+        };
+        match name {
+            "name" if value.len() > MAX_NAME => return Err(format!("a name has at most {MAX_NAME} bytes")),
+            "name" if !value.trim().is_empty() => self.name = value,
+            "game" => self.game = Some(value),
+            "watch" => self.watch = flag()?,
+            "listed" => self.listed = flag()?,
+            "seats" => {
+                self.seats = Some(value.parse().map_err(|_| "`seats` is a number from 1 on".to_owned())?);
+            }
+            "setup" => {
+                self.setup = serde_json::from_str(&value)
+                    .map_err(|why| format!("`setup` is an object in JSON: {why}"))?;
+            }
+            "resumeToken" if !value.is_empty() => {
+                let claim = claim_of(&value).ok_or("`resumeToken` is the one of a welcome")?;
+                self.resume = Some(claim);
+            }
+            "proof" => self.proof = Some(from_hex(&value).ok_or("`proof` has 64 hexadecimal digits")?),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Whether a room can be called that.
+pub fn check_code(code: &str) -> Result<(), &'static str> {
+    let is_plain = !code.is_empty() && code.chars().all(|letter| !letter.is_control());
+    if code.len() <= MAX_SESSION && is_plain {
+        Ok(())
+    } else {
+        Err("a room is called by 1 to 64 bytes of printable text")
+    }
+}
+
+/// What percent-encoded text says; a plus is a space.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        match byte {
+            b'%' => {
+                let (digits, behind) = rest.split_at_checked(2)?;
+                rest = behind;
+                let [value] = from_hex(std::str::from_utf8(digits).ok()?)?;
+                bytes.push(value);
+            }
+            b'+' => bytes.push(b' '),
+            byte => bytes.push(*byte),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read() {
+        let plain = Entrance::parse("/api/rooms/den/ws").unwrap();
+        assert_eq!((plain.room.as_str(), plain.name.as_str(), plain.watch), ("den", "script", false));
+        let token = "01".repeat(24);
+        let all = Entrance::parse(&format!(
+            "/api/rooms/the%20den/ws?name=Ada+%C3%A9&game=arena&watch&listed=0&seats=9&token=x&setup=%7B%22bots%22:0%7D\
+             &resumeToken={token}&proof={}",
+            "ab".repeat(32)
+        ))
+        .unwrap();
+        assert_eq!(
+            (all.room.as_str(), all.name.as_str(), all.game.as_deref()),
+            ("the den", "Ada é", Some("arena"))
+        );
+        assert_eq!((all.watch, all.listed, all.seats, all.proof), (true, false, Some(9), Some([0xab; 32])));
+        assert_eq!(all.resume.map(|claim| (claim.run, claim.token)), Some((0x0101_0101_0101_0101, [1; 16])));
+        assert_eq!(all.setup.get("bots"), Some(&Value::from(0)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (target, words) in [
+            ("/api/rooms//ws", "comes in at"),
+            ("/api/rooms/a/b/ws", "comes in at"),
+            ("/api/rooms/a%0a/ws", "printable"),
+            ("/api/rooms/%ff/ws", "percent-encoded"),
+            ("/api/rooms/a/ws?name=%4", "`name` is UTF-8"),
+            ("/api/rooms/a/ws?watch=maybe", "`watch` is 0 or 1"),
+            ("/api/rooms/a/ws?seats=many", "`seats` is a number"),
+            ("/api/rooms/a/ws?setup=[]", "`setup` is an object in JSON"),
+            ("/api/rooms/a/ws?resumeToken=zz", "`resumeToken` is the one"),
+            ("/api/rooms/a/ws?proof=zz", "64 hexadecimal digits"),
+        ] {
+            let why = Entrance::parse(target).unwrap_err();
+            assert!(why.contains(words), "{target}: {why}");
+        }
+        let long = format!("/api/rooms/a/ws?name={}", "x".repeat(MAX_NAME + 1));
+        assert!(Entrance::parse(&long).unwrap_err().contains("at most"));
+    }
+}

@@ -1,0 +1,352 @@
+//! The envelope, version 2: what scripts in any language say to a room and are told by it.
+//!
+//! The same envelopes travel as JSON in text frames and as MessagePack in binary ones. Nothing here knows a game, a room or a
+//! socket; docs/protocol.md shows every message.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of the envelope.
+pub const VERSION: u64 = 2;
+
+/// How deep what is said may be nested: far more than any command needs.
+const MAX_DEPTH: usize = 32;
+
+/// The longest name of a feature or an action that is repeated to whoever said it.
+const MAX_WORD: usize = 64;
+
+/// How an envelope is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// In text frames.
+    Json,
+    /// In binary frames.
+    MessagePack,
+}
+
+/// What was wrong, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// `v` is not [`VERSION`].
+    BadVersion,
+    /// It cannot be read, or is no envelope.
+    BadMessage,
+    /// Scripts say no messages of this kind.
+    UnknownKind,
+    /// The game has no commands for this feature.
+    UnknownFeature,
+    /// The feature has no such action.
+    UnknownAction,
+    /// The action cannot be had with this payload.
+    BadPayload,
+    /// Messages came too fast; the connection ends.
+    TooManyMessages,
+    /// Too much waits to be done; the command was dropped.
+    TooManyInputs,
+    /// A message was too long; the connection ends.
+    TooLarge,
+    /// Every seat is taken; the connection ends.
+    RoomFull,
+    /// The room or the server does not want it.
+    NotAllowed,
+    /// The connection ends, and not because of anything that was said.
+    Closed,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Code; 12] = [
+        Code::BadVersion,
+        Code::BadMessage,
+        Code::UnknownKind,
+        Code::UnknownFeature,
+        Code::UnknownAction,
+        Code::BadPayload,
+        Code::TooManyMessages,
+        Code::TooManyInputs,
+        Code::TooLarge,
+        Code::RoomFull,
+        Code::NotAllowed,
+        Code::Closed,
+    ];
+}
+
+/// Something that was wrong with what was said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// For programs.
+    pub code: Code,
+    /// For people: a sentence.
+    pub message: String,
+    /// Of the message that was wrong, if it had a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+}
+
+impl Fault {
+    /// Something was wrong.
+    pub fn new(code: Code, message: impl Into<String>) -> Fault {
+        Fault { code, message: message.into(), seq: None }
+    }
+
+    /// It was this message.
+    #[must_use]
+    pub fn of(self, seq: u64) -> Fault {
+        Fault { seq: Some(seq), ..self }
+    }
+}
+
+/// What a script says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Incoming {
+    /// To do something.
+    Command(Command),
+    /// To be answered.
+    Ping {
+        /// The script's own number for it.
+        seq: Option<u64>,
+        /// The script's own clock, in milliseconds.
+        client_time: Option<f64>,
+    },
+    /// To be told everything again.
+    Resync,
+}
+
+/// What a script wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// The script's own number for it.
+    pub seq: u64,
+    /// Which part of the game it is about.
+    pub feature: String,
+    /// What to do.
+    pub action: String,
+    /// When it was wanted, by the script's own clock in milliseconds.
+    pub client_time: Option<f64>,
+    /// How.
+    pub payload: Value,
+}
+
+/// Reads what a script says. Foreign bytes: they are refused with a reason, or understood.
+pub fn parse(encoding: Encoding, bytes: &[u8]) -> Result<Incoming, Fault> {
+    let bad = |message: String| Fault::new(Code::BadMessage, message);
+    let value = match encoding {
+        Encoding::Json => {
+            serde_json::from_slice(bytes).map_err(|why| bad(format!("this is no JSON: {why}")))?
+        }
+        Encoding::MessagePack => {
+            from_message_pack(bytes).map_err(|why| bad(format!("this is no MessagePack: {why}")))?
+        }
+    };
+    let Value::Object(fields) = value else {
+        return Err(bad("an envelope is an object with `v`, `kind` and more".into()));
+    };
+    let seq = fields.get("seq").and_then(Value::as_u64);
+    open(fields).map_err(|fault| Fault { seq, ..fault })
+}
+
+fn from_message_pack(bytes: &[u8]) -> Result<Value, String> {
+    let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
+    reader.set_max_depth(MAX_DEPTH);
+    let value = Value::deserialize(&mut reader).map_err(|why| why.to_string())?;
+    match IgnoredAny::deserialize(&mut reader) {
+        Ok(_) => Err("something follows the message".into()),
+        Err(_) => Ok(value),
+    }
+}
+
+fn open(mut fields: Map<String, Value>) -> Result<Incoming, Fault> {
+    match fields.get("v") {
+        Some(v) if v.as_u64() == Some(VERSION) => {}
+        Some(v) => {
+            let message = format!("this server speaks version {VERSION} of the envelope, not {}", short(v));
+            return Err(Fault::new(Code::BadVersion, message));
+        }
+        None => return Err(Fault::new(Code::BadVersion, format!("`v` is missing: it should be {VERSION}"))),
+    }
+    let kind = word(&fields, "kind")?;
+    match kind.as_str() {
+        "command" => {
+            let seq =
+                number(&fields)?.ok_or_else(|| Fault::new(Code::BadMessage, "a command needs a `seq`"))?;
+            Ok(Incoming::Command(Command {
+                seq,
+                feature: word(&fields, "feature")?,
+                action: word(&fields, "action")?,
+                client_time: time(&fields)?,
+                payload: fields.remove("payload").unwrap_or_else(|| Value::Object(Map::new())),
+            }))
+        }
+        "ping" => Ok(Incoming::Ping { seq: number(&fields)?, client_time: time(&fields)? }),
+        "resync" => Ok(Incoming::Resync),
+        other => {
+            let message = format!("there is no kind {other:?}; there are command, ping and resync");
+            Err(Fault::new(Code::UnknownKind, message))
+        }
+    }
+}
+
+/// A value as it is repeated to whoever said it.
+fn short(value: &Value) -> String {
+    let mut text = value.to_string();
+    if text.len() > MAX_WORD {
+        text.truncate(text.floor_char_boundary(MAX_WORD));
+        text.push('…');
+    }
+    text
+}
+
+fn word(fields: &Map<String, Value>, name: &str) -> Result<String, Fault> {
+    let fault = |what: &str| Err(Fault::new(Code::BadMessage, format!("`{name}` {what}")));
+    match fields.get(name) {
+        Some(Value::String(text)) if text.len() > MAX_WORD => fault("is too long"),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => fault(&format!("is a string, not {}", short(other))),
+        None => fault("is missing"),
+    }
+}
+
+fn number(fields: &Map<String, Value>) -> Result<Option<u64>, Fault> {
+    match fields.get("seq") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_u64().map(Some).ok_or_else(|| {
+            let message = format!("`seq` is a whole number from 0 on, not {}", short(value));
+            Fault::new(Code::BadMessage, message)
+        }),
+    }
+}
+
+fn time(fields: &Map<String, Value>) -> Result<Option<f64>, Fault> {
+    match fields.get("clientTime") {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => value.as_f64().map(Some).ok_or_else(|| {
+            let message = format!("`clientTime` is a number of milliseconds, not {}", short(value));
+            Fault::new(Code::BadMessage, message)
+        }),
+    }
+}
+
+/// Something that scripts are told.
+pub trait Outgoing: Serialize {
+    /// Its kind.
+    const KIND: &'static str;
+}
+
+/// Writes what a script is told.
+pub fn encode<M: Outgoing>(encoding: Encoding, message: &M, out: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Envelope<'a, M> {
+        v: u64,
+        kind: &'static str,
+        #[serde(flatten)]
+        message: &'a M,
+    }
+    let envelope = Envelope { v: VERSION, kind: M::KIND, message };
+    out.clear();
+    match encoding {
+        Encoding::Json => {
+            serde_json::to_writer(out, &envelope).expect("our own messages have a form in JSON");
+        }
+        Encoding::MessagePack => {
+            let mut writer = rmp_serde::Serializer::new(out).with_struct_map();
+            envelope.serialize(&mut writer).expect("our own messages have a form in MessagePack");
+        }
+    }
+}
+
+impl Outgoing for Fault {
+    const KIND: &'static str = "error";
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The same in both encodings.
+    fn parse_both(value: &Value) -> Result<Incoming, Fault> {
+        let one = parse(Encoding::Json, value.to_string().as_bytes());
+        let other = parse(Encoding::MessagePack, &rmp_serde::to_vec_named(value).unwrap());
+        assert_eq!(one, other, "{value}");
+        one
+    }
+
+    #[test]
+    fn what_scripts_say_is_understood_in_both_encodings() {
+        let payload = json!({"inputs": [{"seq": 101, "up": true}], "far": -1.5});
+        let said = json!({"v": 2, "kind": "command", "seq": 42, "feature": "movement", "action": "input_batch",
+            "clientTime": 1234.56, "payload": payload, "more": null});
+        let Ok(Incoming::Command(command)) = parse_both(&said) else { panic!() };
+        assert_eq!((command.seq, command.client_time), (42, Some(1234.56)));
+        assert_eq!((command.feature.as_str(), command.action.as_str()), ("movement", "input_batch"));
+        assert_eq!(command.payload, payload);
+        let ping = parse_both(&json!({"v": 2, "kind": "ping", "seq": 7, "clientTime": 3}));
+        assert_eq!(ping, Ok(Incoming::Ping { seq: Some(7), client_time: Some(3.0) }));
+        assert_eq!(parse_both(&json!({"v": 2, "kind": "resync"})), Ok(Incoming::Resync));
+    }
+
+    #[test]
+    fn mistakes_have_a_code_a_sentence_and_the_number_of_the_message() {
+        let table = [
+            (json!([1, 2]), Code::BadMessage, "an envelope is an object"),
+            (json!({"kind": "ping"}), Code::BadVersion, "`v` is missing: it should be 2"),
+            (json!({"v": 1, "kind": "ping"}), Code::BadVersion, "version 2 of the envelope, not 1"),
+            (json!({"v": "2", "kind": "ping"}), Code::BadVersion, "not \"2\""),
+            (json!({"v": 2}), Code::BadMessage, "`kind` is missing"),
+            (json!({"v": 2, "kind": 5}), Code::BadMessage, "`kind` is a string, not 5"),
+            (json!({"v": 2, "kind": "x".repeat(65)}), Code::BadMessage, "`kind` is too long"),
+            (
+                json!({"v": 2, "kind": "hop"}),
+                Code::UnknownKind,
+                "no kind \"hop\"; there are command, ping and",
+            ),
+            (json!({"v": 2, "kind": "command"}), Code::BadMessage, "a command needs a `seq`"),
+            (json!({"v": 2, "kind": "command", "seq": -1}), Code::BadMessage, "from 0 on, not -1"),
+            (json!({"v": 2, "kind": "ping", "seq": 1.5}), Code::BadMessage, "from 0 on, not 1.5"),
+            (json!({"v": 2, "kind": "command", "seq": 1}), Code::BadMessage, "`feature` is missing"),
+            (
+                json!({"v": 2, "kind": "command", "seq": 1, "feature": "build", "action": []}),
+                Code::BadMessage,
+                "`action` is a string, not []",
+            ),
+            (
+                json!({"v": 2, "kind": "ping", "clientTime": "now"}),
+                Code::BadMessage,
+                "milliseconds, not \"now\"",
+            ),
+        ];
+        for (said, code, words) in table {
+            let fault = parse_both(&said).unwrap_err();
+            assert!(fault.code == code && fault.message.contains(words), "{said}: {fault:?}");
+        }
+        let numbered = parse_both(&json!({"v": 3, "seq": 9})).unwrap_err();
+        assert_eq!(numbered.seq, Some(9));
+    }
+
+    #[test]
+    fn garbage_is_refused_and_so_is_what_follows_a_message() {
+        let bad = |encoding, bytes: &[u8]| parse(encoding, bytes).unwrap_err();
+        for bytes in [&b""[..], b"{", b"nonsense", b"\xff\xfe", b"{} {}"] {
+            let fault = bad(Encoding::Json, bytes);
+            assert!(fault.message.starts_with("this is no JSON: "), "{fault:?}");
+        }
+        let mut two = rmp_serde::to_vec_named(&json!({"v": 2, "kind": "ping"})).unwrap();
+        two.push(0xc0);
+        let deep = [0x91; 5_000];
+        for bytes in [
+            &b""[..],
+            &[0xc1],
+            &[0xdf, 0xff, 0xff, 0xff, 0xff],
+            &[0xdb, 0xff, 0xff, 0xff, 0xff, 1],
+            &two,
+            &deep,
+        ] {
+            let fault = bad(Encoding::MessagePack, bytes);
+            assert!(fault.message.starts_with("this is no MessagePack: "), "{fault:?}");
+        }
+        assert_eq!(bad(Encoding::Json, "[".repeat(10_000).as_bytes()).code, Code::BadMessage);
+    }
+}

@@ -1,0 +1,424 @@
+//! A player that is a program in any language: it speaks [envelopes](super::envelope), and a view of its own does the rest.
+//!
+//! The view joins the room as everybody's does, without a network in between: a script sees exactly what a player on its
+//! seat may see. After each [`AnyScript::handle`], [`AnyScript::poll_output`] is called until it says [`Output::WakeAt`] or
+//! [`Output::Wait`].
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sametick_room::view::{self, JoinAs, Status, View};
+use sametick_sim::replica::{Entity, Hosted};
+use sametick_sim::{Seat, Tick, Time};
+use sametick_wire::Channel;
+use sametick_wire::claims::Claim;
+use sametick_wire::hex::to_hex;
+use sametick_wire::pacer::Path;
+
+use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
+use super::showing::{Fields, Showing, Sight};
+use super::told::{Ack, Happened, Player, Pong, Rates, Snapshot, Welcome};
+use super::wishes::command_of;
+
+/// Messages that are taken a second.
+pub const MESSAGES_PER_SECOND: u64 = 120;
+/// How many are taken at once after a pause: what a hiccup of the network holds back.
+pub const MESSAGE_BURST: u64 = 60;
+
+/// What a message costs, in microseconds of patience.
+const MESSAGE_COST_US: u64 = 1_000_000 / MESSAGES_PER_SECOND;
+
+/// Inputs that may wait for their ticks: two of arena's longest batches.
+pub const MAX_QUEUED: usize = 120;
+
+/// With more than so many waiting, the end of a command and the beginning of the next share a tick: whoever says a little
+/// in every tick would fall behind more and more.
+const MAX_BEHIND: usize = 6;
+
+/// A command is never taken to be older than this when its place among others is found, whatever its clock says.
+const MAX_AGE_MS: f64 = 250.0;
+
+/// The way from the view to its host: none.
+const PATH: Path = Path { rtt_us: 0, jitter_us: 0, sent: 0, lost: 0, expected: 0, received: 0 };
+
+/// What happens to a script.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// The script said something.
+    Said(Encoding, &'a [u8]),
+    /// It did not keep to a rule of the connection, which ends.
+    Broke(Code, &'a str),
+    /// A message from the room.
+    Message(Channel, &'a [u8]),
+    /// The room or the server does not want it any more.
+    Closed(&'a str),
+    /// The time of `WakeAt` has come.
+    Timeout,
+}
+
+/// What a script wants. Bytes are in the buffer that was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send these bytes to the room.
+    Send(Channel),
+    /// Say this to the script.
+    Say(Encoding),
+    /// End the connection after what has been said.
+    HangUp,
+    /// Nothing more before this time.
+    WakeAt(Time),
+    /// Nothing more until something happens.
+    Wait,
+}
+
+/// A script in a room of any game.
+pub trait AnyScript {
+    /// Takes what happened.
+    fn handle(&mut self, now: Time, input: Input<'_>);
+
+    /// What it wants next.
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output;
+}
+
+/// A command that waits for the next tick.
+struct Waiting<C> {
+    /// When it was made, by our clock in milliseconds as far as can be told.
+    made_ms: f64,
+    seq: u64,
+    command: C,
+}
+
+/// An input that waits for its tick.
+struct Queued<I> {
+    /// None of a command that does nothing: it waits for its turn only.
+    input: Option<I>,
+    seq: u64,
+    is_first: bool,
+    is_last: bool,
+}
+
+/// A script in a room.
+pub struct Script<G: Hosted> {
+    now: Time,
+    room: String,
+    name: String,
+    view: View<G>,
+    encoding: Encoding,
+    is_welcome: bool,
+    is_over: bool,
+    /// Updates that have been told of.
+    updates: u64,
+    showing: Showing,
+    waiting: Vec<Waiting<G::Command>>,
+    queue: VecDeque<Queued<G::Input>>,
+    /// What the seat did last.
+    held: G::Input,
+    /// Commands whose last inputs were handed in, and for which ticks.
+    handed_in: VecDeque<(Tick, u64)>,
+    ack_seq: Option<u64>,
+    /// The least difference between our clock and the script's, in milliseconds.
+    least_ms: Option<f64>,
+    /// How much more is listened to at once.
+    patience_us: u64,
+    heard_at: Time,
+    said: VecDeque<(Encoding, Vec<u8>)>,
+    inputs: Vec<G::Input>,
+}
+
+impl<G: Hosted> Script<G>
+where
+    G::Input: Default,
+{
+    /// A script that asks to take part in a room; as who it was, if it comes back.
+    pub fn new(now: Time, room: String, join: &JoinAs<G>, resume: Option<Claim>) -> Script<G> {
+        let mut view = View::new(now, join, PATH);
+        if let Some(claim) = resume {
+            view.resume(now, PATH, claim);
+        }
+        Script {
+            now,
+            room,
+            name: join.name.clone(),
+            view,
+            encoding: Encoding::Json,
+            is_welcome: false,
+            is_over: false,
+            updates: 0,
+            showing: Showing::default(),
+            waiting: Vec::new(),
+            queue: VecDeque::new(),
+            held: G::Input::default(),
+            handed_in: VecDeque::new(),
+            ack_seq: None,
+            least_ms: None,
+            patience_us: MESSAGE_BURST * MESSAGE_COST_US,
+            heard_at: now,
+            said: VecDeque::new(),
+            inputs: Vec::new(),
+        }
+    }
+
+    fn say<M: Outgoing>(&mut self, message: &M) {
+        let mut bytes = Vec::new();
+        encode(self.encoding, message, &mut bytes);
+        self.said.push_back((self.encoding, bytes));
+    }
+
+    /// Says what was wrong, and that is it.
+    fn end(&mut self, code: Code, why: &str) {
+        if !self.is_over {
+            self.say(&Fault::new(code, why));
+            self.is_over = true;
+        }
+    }
+
+    fn now_ms(&self) -> f64 {
+        self.now.as_micros() as f64 / 1_000.0
+    }
+
+    fn hear(&mut self, encoding: Encoding, bytes: &[u8]) {
+        self.encoding = encoding;
+        let passed_us = self.now.micros_since(self.heard_at);
+        self.heard_at = self.now;
+        let patience_us = self.patience_us.saturating_add(passed_us).min(MESSAGE_BURST * MESSAGE_COST_US);
+        let Some(left_us) = patience_us.checked_sub(MESSAGE_COST_US) else {
+            let why = format!("at most {MESSAGES_PER_SECOND} messages a second are taken");
+            return self.end(Code::TooManyMessages, &why);
+        };
+        self.patience_us = left_us;
+        let heard = parse(encoding, bytes).and_then(|incoming| self.take(incoming));
+        if let Err(fault) = heard {
+            self.say(&fault);
+        }
+    }
+
+    fn take(&mut self, incoming: Incoming) -> Result<(), Fault> {
+        match incoming {
+            Incoming::Command(command) => self.wish(command)?,
+            Incoming::Ping { seq, client_time } => {
+                self.say(&Pong { seq, client_time, server_time: self.now_ms() });
+            }
+            Incoming::Resync => {
+                self.showing.forget();
+                if self.updates > 0 {
+                    self.tell();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn wish(&mut self, wanted: Command) -> Result<(), Fault> {
+        let (seq, client_time) = (wanted.seq, wanted.client_time);
+        if self.is_welcome && self.view.seat().is_none() {
+            return Err(Fault::new(Code::NotAllowed, "whoever only looks can do nothing").of(seq));
+        }
+        let command = command_of(wanted)?;
+        let made_ms = self.made_ms(client_time);
+        self.waiting.push(Waiting { made_ms, seq, command });
+        Ok(())
+    }
+
+    /// When a command was made, by our clock; never in the future, nor long ago.
+    fn made_ms(&mut self, client_ms: Option<f64>) -> f64 {
+        let now_ms = self.now_ms();
+        let Some(client_ms) = client_ms.filter(|time| time.is_finite()) else { return now_ms };
+        let least_ms = self.least_ms.map_or(now_ms - client_ms, |least| least.min(now_ms - client_ms));
+        self.least_ms = Some(least_ms);
+        (client_ms + least_ms).clamp(now_ms - MAX_AGE_MS, now_ms)
+    }
+
+    /// Commands that wait for this tick become inputs, in the order in which they were made (B10).
+    fn line_up(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.sort_by(|a, b| a.made_ms.total_cmp(&b.made_ms).then(a.seq.cmp(&b.seq)));
+        for Waiting { seq, command, .. } in waiting.drain(..) {
+            if self.queue.len() >= MAX_QUEUED {
+                let why =
+                    format!("{MAX_QUEUED} inputs wait for their ticks already; this command was dropped");
+                self.say(&Fault::new(Code::TooManyInputs, why).of(seq));
+                continue;
+            }
+            let mut inputs = std::mem::take(&mut self.inputs);
+            let last = self.queue.iter().rev().find_map(|queued| queued.input.as_ref());
+            G::command(last.unwrap_or(&self.held), command, &mut inputs);
+            let count = inputs.len().max(1);
+            let mut inputs_of = inputs.drain(..);
+            self.queue.extend((1..=count).map(|place| Queued {
+                input: inputs_of.next(),
+                seq,
+                is_first: place == 1,
+                is_last: place == count,
+            }));
+            drop(inputs_of);
+            self.inputs = inputs;
+        }
+        self.waiting = waiting;
+    }
+
+    /// What the seat does in a tick.
+    fn next_input(&mut self, tick: Tick) -> G::Input {
+        self.line_up();
+        let mut input: Option<G::Input> = None;
+        while let Some(next) = self.queue.pop_front() {
+            let Queued { input: later, seq, is_first, is_last } = next;
+            if is_first {
+                self.say(&Ack { seq, tick: tick.0 });
+            }
+            if is_last {
+                self.handed_in.push_back((tick, seq));
+            }
+            let Some(later) = later else { continue };
+            input = Some(match input {
+                Some(earlier) => G::merge(&earlier, &later),
+                None => later,
+            });
+            if !is_last || self.queue.len() <= MAX_BEHIND {
+                break;
+            }
+        }
+        self.held = input.unwrap_or_else(|| G::guess(&self.held));
+        self.held.clone()
+    }
+
+    /// Something came from the room.
+    fn on_message(&mut self, channel: Channel, bytes: &[u8]) {
+        if self.view.handle(self.now, view::Input::Message(channel, bytes)).is_err() {
+            return self.end(Code::Closed, "the room cannot be understood");
+        }
+        match self.view.status() {
+            Status::Joining => {}
+            Status::Refused(why) => {
+                let code = if why == ROOM_IS_FULL { Code::RoomFull } else { Code::NotAllowed };
+                self.end(code, &why);
+            }
+            _ if !self.is_welcome => self.welcome(),
+            _ => self.look(),
+        }
+    }
+
+    fn welcome(&mut self) {
+        self.is_welcome = true;
+        let mut features = BTreeMap::<_, BTreeMap<_, _>>::new();
+        for kind in G::KINDS {
+            let fields = kind.fields.iter().map(|field| field.name).collect();
+            features.entry(kind.feature).or_default().insert(kind.name, fields);
+        }
+        let seat = self.view.seat().map(|Seat(seat)| seat);
+        self.say(&Welcome {
+            room: self.room.clone(),
+            game: G::NAME,
+            player_id: seat.map(|seat| seat.to_string()),
+            seat,
+            name: self.name.clone(),
+            rates: Rates { step: G::RATE.per_second(), update: G::UPDATES.per_second() },
+            resume_token: self.view.claim().map(token_of).unwrap_or_default(),
+            tick: self.view.newest_tick().0,
+            server_time: self.now_ms(),
+            features,
+        });
+    }
+
+    /// Tells of an update and of what happened, if there is anything new.
+    fn look(&mut self) {
+        let updates = self.view.stats().updates;
+        if updates > self.updates {
+            self.updates = updates;
+            self.tell();
+        }
+        while let Some((tick, event)) = self.view.next_event() {
+            self.say(&Happened { tick: tick.0, event });
+        }
+    }
+
+    fn tell(&mut self) {
+        let tick = self.view.newest_tick();
+        while let Some((_, seq)) = self.handed_in.pop_front_if(|(handed_in, _)| *handed_in <= tick) {
+            self.ack_seq = self.ack_seq.max(Some(seq));
+        }
+        let own = self.view.newest_own().map(|own| {
+            let mut slots = vec![0; G::Own::KIND.width()];
+            own.put(&mut slots);
+            Fields::seen(&G::Own::KIND, 0, &slots)
+        });
+        let seated = self.view.roster().iter();
+        let news = self.showing.tell(Sight {
+            scene: self.view.newest(),
+            zones: (0..G::KINDS.len()).map(|kind| self.view.newest_zones(kind).collect()).collect(),
+            own,
+            players: seated.map(|who| Player { seat: who.seat.0, name: who.name.clone() }).collect(),
+        });
+        self.say(&Snapshot {
+            mode: news.mode,
+            tick: tick.0,
+            server_time: self.now_ms(),
+            ack_seq: self.ack_seq,
+            players: news.players,
+            own: news.own,
+            features: news.features,
+        });
+    }
+}
+
+/// What a host says when there is no seat.
+const ROOM_IS_FULL: &str = sametick_room::host::ROOM_IS_FULL;
+
+impl<G: Hosted> AnyScript for Script<G>
+where
+    G::Input: Default,
+{
+    fn handle(&mut self, now: Time, input: Input<'_>) {
+        self.now = self.now.max(now);
+        if self.is_over {
+            return;
+        }
+        match input {
+            Input::Said(encoding, bytes) => self.hear(encoding, bytes),
+            Input::Broke(code, why) => self.end(code, why),
+            Input::Message(channel, bytes) => self.on_message(channel, bytes),
+            Input::Closed(why) => self.end(Code::Closed, why),
+            Input::Timeout => {
+                // It never fails: nothing has come from anybody.
+                let _ = self.view.handle(self.now, view::Input::Timeout);
+            }
+        }
+    }
+
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        loop {
+            if let Some((encoding, bytes)) = self.said.pop_front() {
+                *buf = bytes;
+                return Output::Say(encoding);
+            }
+            if self.is_over {
+                return Output::HangUp;
+            }
+            match self.view.poll_output(buf) {
+                view::Output::Send(channel) => return Output::Send(channel),
+                view::Output::WantInput(tick) => {
+                    let input = self.next_input(tick);
+                    let _ = self.view.handle(self.now, view::Input::Local(input));
+                }
+                view::Output::WantPath => {
+                    let _ = self.view.handle(self.now, view::Input::Path(PATH));
+                }
+                view::Output::WakeAt(at) if self.said.is_empty() => return Output::WakeAt(at),
+                view::Output::Wait if self.said.is_empty() => return Output::Wait,
+                view::Output::WakeAt(_) | view::Output::Wait => {}
+            }
+        }
+    }
+}
+
+/// How a claim is written in a welcome, and in the address of whoever comes back.
+pub fn token_of(claim: Claim) -> String {
+    let mut bytes = claim.run.to_be_bytes().to_vec();
+    bytes.extend(claim.token);
+    to_hex(&bytes)
+}
+
+/// The claim that was written like that.
+pub fn claim_of(token: &str) -> Option<Claim> {
+    let bytes: [u8; 24] = sametick_wire::hex::from_hex(token)?;
+    let (run, token) = bytes.split_first_chunk::<8>()?;
+    Some(Claim { run: u64::from_be_bytes(*run), token: token.try_into().ok()? })
+}
