@@ -6,10 +6,11 @@ use sametick_room::HostConfig;
 use sametick_room::host::{self, MAX_CATCH_UP};
 use sametick_room::view::Status;
 use sametick_sim::record::{Record, decode_inputs};
-use sametick_sim::{Game, Inputs, Seat, StateHash, from_canonical};
+use sametick_sim::replica::Hosted;
+use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical};
 
-use crate::field::{Drifter, Field, Happening, Score, Setup, Step, Walker};
-use crate::world::{World, truth};
+use crate::field::{Drifter, Field, Happening, NEAR, Score, Setup, Step, Walker};
+use crate::world::{World, distance, truth};
 
 fn world(seed: u64, profile: &str) -> World {
     World::new(seed, profile, &Setup { seed, stones: 60, drifters: 40, gusts: false }, HostConfig::default())
@@ -231,4 +232,36 @@ fn corrections_are_not_seen_as_jumps() {
     assert!(corrections > 10, "{corrections}");
     // A gust of 60 is never seen as one: 8 ms are two units of walking, and a twelfth of what is blended.
     assert!((8..=20).contains(&most), "a jump of {most}");
+}
+
+#[test]
+fn who_is_far_is_soon_known_to_be() {
+    let mut world = world(11, "rtt=40ms");
+    (0..3).for_each(|_| {
+        world.join();
+    });
+    world.run_millis(3_000);
+    let mut far = 0;
+    for _ in 0..200 {
+        world.run_millis(100);
+        for player in &world.players {
+            let (view, newest) = (player.view.view_id().unwrap(), player.view.newest_tick());
+            // Far away for longer than it takes to look again.
+            let lately = world.checks.past.range(newest - 24..=newest);
+            let away = |id: u32| {
+                let far = |(_, state): (&Tick, &Field)| {
+                    distance(state.eye(view), state.drifters[id as usize].at) > NEAR * 1.11
+                };
+                lately.clone().all(far)
+            };
+            let drifters = player.view.newest().iter::<Drifter>().map(|(id, _)| id);
+            for (id, zone) in drifters.zip(player.view.newest_zones(1)) {
+                if away(id) {
+                    assert_eq!(zone, 1, "drifter {id} at {newest}");
+                    far += 1;
+                }
+            }
+        }
+    }
+    assert!(far > 1_000, "{far}");
 }
