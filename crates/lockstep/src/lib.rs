@@ -12,6 +12,7 @@ pub mod history;
 pub mod inquiry;
 pub mod message;
 mod meter;
+pub mod pair;
 pub mod peer;
 #[doc(hidden)]
 pub mod planted;

@@ -1,0 +1,222 @@
+//! A relay, peers and a bad network between them, in virtual time: where a game shows that everybody agrees on it.
+//!
+//! ```
+//! use sametick_lockstep::pair::Trial;
+//! use sametick_pong::{Pong, Setup, autopilot};
+//! use sametick_sim::StateHash;
+//!
+//! let mut trial: Trial<Pong> = Trial::new(7, "rtt=100ms,loss=5%".parse().unwrap());
+//! for _ in 0..2 {
+//!     trial.join(2, &Setup::default(), |peer, _tick| match (peer.shown(), peer.seat()) {
+//!         (Some((_, pong)), Some(seat)) => autopilot(pong, seat),
+//!         _ => Default::default(),
+//!     });
+//! }
+//! trial.run_millis(3_000);
+//! assert!(trial.agreed() > 10);
+//! ```
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::record::{Leaving, Record, TickInputs};
+use sametick_sim::{Game, StateHash, Tick, Time, schema_hash_of};
+use sametick_wire::netem::Profile;
+use sametick_wire::pair::{Pair, Side};
+use sametick_wire::{Carrier, Member};
+
+use crate::peer::{self, JoinAs, Peer};
+use crate::relay::{self, Relay, RelayConfig, SessionKey};
+use crate::rows::row_as_bytes;
+
+/// What somebody does in a tick.
+pub type Act<G> = Box<dyn FnMut(&Peer<G>, Tick) -> <G as Game>::Input>;
+
+/// Somebody who plays, and the link they do it over.
+pub struct Player<G: Game> {
+    /// Who they are to the relay.
+    pub member: Member,
+    /// What they know.
+    pub peer: Peer<G>,
+    /// Their link: they are side A.
+    pub pair: Pair,
+    /// They are not there.
+    pub gone: bool,
+    act: Act<G>,
+    wake_at: Option<Time>,
+}
+
+/// A relay with one session, its peers and the network between them. One seed, one result.
+pub struct Trial<G: Game> {
+    /// The virtual time.
+    pub now: Time,
+    /// The relay.
+    pub relay: Relay,
+    /// Everybody who has ever joined.
+    pub players: Vec<Player<G>>,
+    /// What the log would say.
+    pub records: Vec<Record>,
+    profile: Profile,
+    seed: u64,
+    relay_at: Option<Time>,
+    /// The hash after each tick that somebody has confirmed, and how often two had the same.
+    hashes: BTreeMap<Tick, StateHash>,
+    agreed: u64,
+    buf: Vec<u8>,
+}
+
+impl<G: Game> Trial<G> {
+    /// A relay without players.
+    pub fn new(seed: u64, profile: Profile) -> Trial<G> {
+        Trial {
+            now: Time::ZERO,
+            relay: Relay::new(RelayConfig::default()),
+            players: Vec::new(),
+            records: Vec::new(),
+            profile,
+            seed,
+            relay_at: None,
+            hashes: BTreeMap::new(),
+            agreed: 0,
+            buf: Vec::new(),
+        }
+    }
+
+    fn key() -> SessionKey {
+        SessionKey { build: G::BUILD, name: "trial".into() }
+    }
+
+    /// Somebody joins. The first one's setup and number of seats are the session's. Returns their place in the list.
+    pub fn join(
+        &mut self,
+        seats: u16,
+        setup: &G::Setup,
+        act: impl FnMut(&Peer<G>, Tick) -> G::Input + 'static,
+    ) -> usize {
+        let number = self.players.len() as u64;
+        let seed = self.seed.wrapping_mul(1_000).wrapping_add(number);
+        let mut pair = Pair::new(Carrier::Datagrams, self.profile, seed);
+        pair.run_until(self.now);
+        let join = JoinAs {
+            name: format!("player {number}"),
+            commit: String::new(),
+            setup: setup.clone(),
+            seed: 0,
+            seats,
+            wait_for: 1,
+            watch: false,
+            listed: true,
+        };
+        let peer = Peer::new(self.now, &join, pair.link(Side::A).stats().into());
+        let (member, act) = (Member(number), Box::new(act));
+        self.players.push(Player { member, peer, pair, gone: false, act, wake_at: Some(self.now) });
+        self.relay.handle(self.now, relay::Input::Opened(member, Self::key(), schema_hash_of::<G>()));
+        self.players.len() - 1
+    }
+
+    /// Somebody goes.
+    pub fn leave(&mut self, index: usize) {
+        let player = &mut self.players[index];
+        player.gone = true;
+        self.relay.handle(self.now, relay::Input::Closed(player.member, Leaving::Left));
+    }
+
+    /// How often two players confirmed the same tick, and had the same state.
+    pub fn agreed(&self) -> u64 {
+        self.agreed
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Panics
+    /// If two players confirm the same tick with different states, or somebody is turned down.
+    pub fn run_millis(&mut self, ms: u64) {
+        for _ in 0..ms {
+            self.now = self.now.plus_micros(1_000);
+            for player in self.players.iter_mut().filter(|player| !player.gone) {
+                player.pair.run_until(self.now);
+                for (channel, bytes) in player.pair.take(Side::B) {
+                    self.relay.handle(self.now, relay::Input::Message(player.member, channel, &bytes));
+                }
+            }
+            if self.relay_at.is_some_and(|at| at <= self.now) {
+                self.relay.handle(self.now, relay::Input::Timeout);
+            }
+            self.drain_relay();
+            for index in 0..self.players.len() {
+                if !self.players[index].gone {
+                    self.run_player(index);
+                }
+            }
+        }
+    }
+
+    fn drain_relay(&mut self) {
+        loop {
+            match self.relay.poll_output(&mut self.buf) {
+                relay::Output::Send(member, channel) => {
+                    let mut there = self.players.iter_mut().filter(|player| !player.gone);
+                    if let Some(player) = there.find(|player| player.member == member) {
+                        player.pair.send(Side::B, channel, &self.buf);
+                    }
+                }
+                relay::Output::Close(member, why) => panic!("{member:?} is turned down: {why}"),
+                relay::Output::Record(_, record) => self.records.push(record),
+                relay::Output::Closed(id, tick) => {
+                    let rows = self.relay.session(id).and_then(|session| session.rows(tick));
+                    let mut inputs = TickInputs::new();
+                    inputs.set(tick, rows.into_iter().flatten().map(row_as_bytes));
+                    self.records.push(Record::Inputs(inputs));
+                }
+                relay::Output::WakeAt(at) => {
+                    self.relay_at = Some(at);
+                    return;
+                }
+                relay::Output::Wait => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn run_player(&mut self, index: usize) {
+        let player = &mut self.players[index];
+        let before = player.peer.confirmed().map(|(tick, _)| tick);
+        player.run(self.now, &mut self.buf);
+        let Some((tick, state)) = player.peer.confirmed().filter(|(tick, _)| Some(*tick) != before) else {
+            return;
+        };
+        let hash = StateHash::of(state);
+        if let Some(other) = self.hashes.insert(tick, hash) {
+            assert_eq!(other, hash, "player {index} has another state after {tick}");
+            self.agreed += 1;
+        }
+    }
+}
+
+impl<G: Game> Player<G> {
+    fn run(&mut self, now: Time, buf: &mut Vec<u8>) {
+        let Player { peer, pair, act, .. } = self;
+        for (channel, bytes) in pair.take(Side::A) {
+            peer.handle(now, peer::Input::Message(channel, &bytes)).expect("the relay speaks the protocol");
+        }
+        if self.wake_at.is_some_and(|at| at <= now) {
+            let _ = peer.handle(now, peer::Input::Timeout);
+        }
+        self.wake_at = loop {
+            let said = match peer.poll_output(buf) {
+                peer::Output::Send(channel) => {
+                    pair.send(Side::A, channel, buf);
+                    continue;
+                }
+                peer::Output::WantInput(tick) => peer::Input::Local(act(peer, tick)),
+                peer::Output::WantPath => peer::Input::Path(pair.link(Side::A).stats().into()),
+                peer::Output::WakeAt(at) => break Some(at),
+                peer::Output::Wait => break None,
+            };
+            let _ = peer.handle(now, said);
+        };
+    }
+}
