@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// One row of the table. Folders are relative to `crates/`, except `games/*` and `xtask`.
+/// One row of the table. Folders are relative to `crates/`, except `examples/catch`, `games/*` and `xtask`.
 pub struct Layer {
     pub folder: &'static str,
     pub kind: Kind,
@@ -48,6 +48,7 @@ const LAYERS: &[Layer] = &[
     layer("session", Kind::Pure, &["wire"], &[]),
     layer("client", Kind::Pure, &["sim", "wire", "lockstep", "room", "session"], &[]),
     layer(GAMES, Kind::Pure, &["sim"], &["build-id"]),
+    layer("examples/catch", Kind::Pure, &["sim"], &["build-id"]),
     layer("store", Kind::Edge, &["sim", "wire"], &[]),
     layer("transport", Kind::Edge, &["wire"], &[]),
     layer(

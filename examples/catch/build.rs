@@ -1,0 +1,5 @@
+//! Gives the game its build id.
+
+fn main() {
+    sametick_build_id::emit();
+}
