@@ -35,7 +35,7 @@ impl Watch<Arena> for Shown {
 /// A bot that knows what its view knows.
 fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
     move |view, tick| {
-        let own = view.foreseen().map(|(_, own)| own.clone());
+        let own = view.foreseen().map(|(_, own)| *own);
         own.map_or_else(Input::default, |own| pilot(&own, view.newest(), tick, seed))
     }
 }
@@ -65,7 +65,7 @@ fn foresight_is_wrong_by_less_than_thirty_milliseconds() {
             sum_ms += errors.sum_ms;
             compared += errors.compared;
             corrected += errors.corrections - errors.snaps;
-            worst = worst.max(errors.mean_ms());
+            worst = sametick_sim::maths::max(worst, errors.mean_ms());
             assert!(player.view.stats().updates > 200);
         }
         assert!(shown.own_compared > 1_500);
@@ -108,6 +108,7 @@ fn replay(seed: u64, records: &[Record]) -> u32 {
 }
 
 /// How many seeds to try: as many as `cargo xtask long rooms` says, or a few.
+#[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
 fn seeds() -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(60, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
@@ -151,7 +152,8 @@ fn knows_all_structures(seed: u64, view: &View<Arena>, truth: &Arena) {
     let kind = Arena::KINDS.iter().position(|kind| kind.name == Structure::KIND.name).unwrap();
     for row in scene.tables()[kind].rows() {
         let place = row.place.unwrap();
-        let away = (0..2).map(|axis| (place[axis] - eye[axis]).powi(2)).sum::<f32>().sqrt();
+        let [x, y] = [0, 1].map(|axis: usize| place[axis] - eye[axis]);
+        let away = (x * x + y * y).sqrt();
         if away <= Structure::KIND.zones.last().unwrap().within {
             let [told, there] = [view.newest(), &scene].map(|scene| scene.get::<Structure>(row.id));
             assert_eq!(told, there, "seed {seed}");
