@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use sametick_arena::{Arena, Input, Setup, pilot};
 use sametick_fuzz::part;
+use sametick_room::HostConfig;
 use sametick_room::host::{self, Host};
 use sametick_room::view::{self, JoinAs, View};
-use sametick_room::HostConfig;
 use sametick_sim::Time;
 use sametick_sim::record::Leaving;
 use sametick_wire::pacer::Path;
@@ -50,8 +50,14 @@ impl World {
     fn new() -> World {
         let config = HostConfig { seats: 3, budget_bytes: 200, secret: [5; 32] };
         let host = Host::new(Time::ZERO, &SETUP, config);
-        let mut world =
-            World { now: Time::ZERO, host, views: Vec::new(), messages: VecDeque::new(), next: 0, buf: Vec::new() };
+        let mut world = World {
+            now: Time::ZERO,
+            host,
+            views: Vec::new(),
+            messages: VecDeque::new(),
+            next: 0,
+            buf: Vec::new(),
+        };
         (0..2).for_each(|_| world.join());
         world.drain();
         world
@@ -59,7 +65,8 @@ impl World {
 
     fn join(&mut self) {
         let (name, commit) = (String::from("x"), String::new());
-        let join = JoinAs { name, commit, setup: SETUP, seed: 3, seats: 3, watch: self.next % 3 == 2, listed: true };
+        let join =
+            JoinAs { name, commit, setup: SETUP, seed: 3, seats: 3, watch: self.next % 3 == 2, listed: true };
         let view = View::new(self.now, &join, Path::default());
         self.views.push((Member(self.next), Some(view)));
         self.next += 1;
@@ -140,7 +147,8 @@ impl World {
             assert!(outputs < MAX_OUTPUTS, "the host talks for ever");
             match self.host.poll_output(&mut self.buf) {
                 host::Output::Send(member, channel) => {
-                    let whose = self.views.iter().position(|(other, view)| *other == member && view.is_some());
+                    let whose =
+                        self.views.iter().position(|(other, view)| *other == member && view.is_some());
                     if let Some(whose) = whose {
                         self.messages.push_back((whose, false, channel, self.buf.clone()));
                     }
