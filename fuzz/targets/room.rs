@@ -178,7 +178,7 @@ impl World {
                     continue;
                 }
                 view::Output::WantInput(tick) => {
-                    let own = view.foreseen().map(|(_, own)| own.clone());
+                    let own = view.foreseen().map(|(_, own)| *own);
                     let act = |own| pilot(&own, view.newest(), tick, 1);
                     view::Input::Local(own.map_or_else(Input::default, act))
                 }
