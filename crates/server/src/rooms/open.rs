@@ -46,7 +46,7 @@ impl OpenRoom {
         self.host.tick()
     }
 
-    /// What happened in the tick that [`Output::Stepped`] said last.
+    /// What happened in the tick that `Output::Stepped` said last.
     pub fn inputs(&self) -> &TickInputs {
         self.host.inputs()
     }
