@@ -7,6 +7,9 @@ mod allocation;
 
 use std::path::Path;
 
+use sametick_sim::replica::Entity;
+use sametick_sim::{Quat, Vec2};
+
 #[cfg(fuzzing)]
 pub use libfuzzer_sys;
 
@@ -71,4 +74,20 @@ pub fn part(rest: &[u8]) -> (&[u8], &[u8]) {
         [len, rest @ ..] => (usize::from(*len), rest),
     };
     rest.split_at(len.min(rest.len()))
+}
+
+/// What the target `delta` and its seeds are made of: a field of every kind of motion.
+#[derive(Clone, Debug, PartialEq, Entity)]
+pub struct Craft {
+    /// Where it is.
+    #[entity(place, step = 0.01)]
+    pub at: Vec2,
+    /// How it is turned.
+    #[entity(step = 9.0)]
+    pub rotation: Quat,
+    /// Where it goes.
+    #[entity(turn = 256)]
+    pub heading: u8,
+    /// What it goes with.
+    pub fuel: Option<u16>,
 }

@@ -3,23 +3,11 @@
 //! The input: deltas as parts, each after a byte that says how many ticks later it was made.
 #![cfg_attr(fuzzing, no_main)]
 
+use sametick_fuzz::Craft;
 use sametick_room::delta::{self, MAX_ENTITIES};
 use sametick_room::models::Models;
 use sametick_room::snapshot::{Layout, Snapshot};
 use sametick_sim::replica::Entity;
-use sametick_sim::{Quat, Vec2};
-
-/// A field of every kind of motion. The seeds are made of the same.
-#[derive(Clone, Debug, PartialEq, Entity)]
-struct Craft {
-    #[entity(place, step = 0.01)]
-    at: Vec2,
-    #[entity(step = 9.0)]
-    rotation: Quat,
-    #[entity(turn = 256)]
-    heading: u8,
-    fuel: Option<u16>,
-}
 
 /// As many entities as a decoder takes, with what is known of how each moved, in a few snapshots and models.
 const ALLOWANCE: usize = 64 << 20;

@@ -9,23 +9,12 @@
 use std::fs;
 use std::path::Path;
 
+use sametick_fuzz::Craft;
 use sametick_room::delta;
 use sametick_room::models::Models;
 use sametick_room::snapshot::{Layout, Mark, Snapshot};
 use sametick_sim::replica::Entity;
 use sametick_sim::{Quat, Tick, Vec2, Vec3};
-
-/// As in the target `delta`.
-#[derive(Clone, Debug, PartialEq, Entity)]
-struct Craft {
-    #[entity(place, step = 0.01)]
-    at: Vec2,
-    #[entity(step = 9.0)]
-    rotation: Quat,
-    #[entity(turn = 256)]
-    heading: u8,
-    fuel: Option<u16>,
-}
 
 #[test]
 fn seeds_are_of_this_protocol() {

@@ -31,7 +31,7 @@ use chair::{Chair, Clock};
 use choice::Cadence;
 use crew::Crew;
 use grid::Grid;
-pub use joining::ROOM_IS_FULL;
+pub use joining::{MAX_WATCHERS, ROOM_IS_FULL};
 use scenery::Scenery;
 
 /// Ticks that are made up for at once after a delay; what is more is lost, and time goes on from there.

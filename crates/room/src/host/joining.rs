@@ -16,6 +16,9 @@ use crate::message::{Join, Seated, ToView, Welcome};
 /// Whoever has gone is remembered until so many others have.
 const MAX_GONE: usize = 64;
 
+/// So many may only look on: fewer than the crews of a view have places.
+pub const MAX_WATCHERS: usize = 1_024;
+
 /// What an old link is told when its player has come back over another.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
@@ -59,7 +62,8 @@ impl<G: Hosted> Host<G> {
     /// Where somebody who comes sits, and nobody else any more.
     fn place_for(&mut self, member: Member, join: &Join) -> Result<Option<Seat>, &'static str> {
         if join.watch {
-            return Ok(None);
+            let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
+            return if watchers < MAX_WATCHERS { Ok(None) } else { Err("too many look on already") };
         }
         if let Some((old, seat)) = join.resume.and_then(|claim| self.seat_of_claim(&claim)) {
             self.who.remove(&old);

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use sametick_room::HostConfig;
-use sametick_room::host::{self, MAX_CATCH_UP};
+use sametick_room::host::{self, Host, MAX_CATCH_UP, MAX_WATCHERS};
+use sametick_room::message::{Join, ToHost, ToView};
 use sametick_room::view::Status;
 use sametick_sim::record::{Record, decode_inputs};
 use sametick_sim::replica::Hosted;
-use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, from_canonical};
+use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, Time, from_canonical};
+use sametick_wire::{Channel, Member, control};
 
 use crate::field::{Drifter, Field, Happening, NEAR, Score, Setup, Step, Walker};
 use crate::world::{World, distance, truth};
@@ -264,4 +266,37 @@ fn who_is_far_is_soon_known_to_be() {
         }
     }
     assert!(far > 1_000, "{far}");
+}
+
+#[test]
+fn who_looks_on_has_one_view_with_all_who_do_and_there_are_only_so_many() {
+    let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
+    let (mut welcome, mut refused, mut buf) = (0, 0, Vec::new());
+    for member in 0..MAX_WATCHERS as u64 + 3 {
+        let join = Join {
+            game: Field::NAME.into(),
+            commit: String::new(),
+            name: String::new(),
+            setup: Vec::new(),
+            seed: 0,
+            seats: 1,
+            watch: true,
+            listed: false,
+            resume: None,
+        };
+        let bytes = control::to_bytes(&ToHost::Join(join));
+        host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));
+        while let host::Output::Send(..) = host.poll_output(&mut buf) {
+            match control::from_bytes(&buf).unwrap() {
+                ToView::Welcome(_) => welcome += 1,
+                ToView::Refused { .. } => refused += 1,
+                _ => {}
+            }
+        }
+    }
+    assert_eq!((welcome, refused), (MAX_WATCHERS, 3));
+    host.handle(Time::from_micros(40_000), host::Input::Timeout);
+    host.handle(Time::from_micros(140_000), host::Input::Timeout);
+    // 32 of them share each update.
+    assert!(host.stats().sent >= MAX_WATCHERS as u64 && host.stats().updates * 32 == host.stats().sent);
 }

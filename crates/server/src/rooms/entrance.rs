@@ -81,6 +81,11 @@ impl Entrance {
         match name {
             "name" if value.len() > MAX_NAME => return Err(format!("a name has at most {MAX_NAME} bytes")),
             "name" if !value.trim().is_empty() => self.name = value,
+            // For whoever has no other name.
+            "playerId" if value.len() > MAX_NAME => {
+                return Err(format!("a playerId has at most {MAX_NAME} bytes"));
+            }
+            "playerId" if self.name == NO_NAME && !value.trim().is_empty() => self.name = value,
             "game" => self.game = Some(value),
             "watch" => self.watch = flag()?,
             "listed" => self.listed = flag()?,
@@ -140,6 +145,9 @@ mod tests {
     fn addresses_are_read() {
         let plain = Entrance::parse("/api/rooms/den/ws").unwrap();
         assert_eq!((plain.room.as_str(), plain.name.as_str(), plain.watch), ("den", "script", false));
+        for query in ["playerId=Ada", "playerId=7&name=Ada", "name=Ada&playerId=7"] {
+            assert_eq!(Entrance::parse(&format!("/api/rooms/den/ws?{query}")).unwrap().name, "Ada");
+        }
         let token = "01".repeat(24);
         let all = Entrance::parse(&format!(
             "/api/rooms/the%20den/ws?name=Ada+%C3%A9&game=arena&watch&listed=0&seats=9&token=x&setup=%7B%22bots%22:0%7D\
