@@ -1,4 +1,5 @@
-//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on.
+//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; and `players`, the
+//! database of who was where.
 //!
 //! Save and log are the truth about a session. The format of the log is described in `docs/log.md`.
 
@@ -10,3 +11,5 @@
 
 pub mod disk;
 pub mod log;
+#[cfg(feature = "players")]
+pub mod players;

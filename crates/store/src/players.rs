@@ -1,0 +1,35 @@
+//! Who somebody is and where they were: kept in a database, written by a thread of its own, read by another.
+//!
+//! ```text
+//! tick thread                     persist thread                      disk
+//! Keeper::save ──► queue (rtrb) ──► batch, newest by key ──► Storage::write
+//!    └ full: overflow, newest by key                          (one transaction, synced)
+//! Keeper::ask  ──► reader thread ──► Storage::look_up ──► Keeper::poll
+//! ```
+//!
+//! - The tick thread never waits, neither for the database nor for the other threads, and allocates nothing for a
+//!   checkpoint as long as the queue has room.
+//! - What counts is the newest write of each [key](Write): a full queue or a database that does not work keeps those, in
+//!   memory that grows with players and not with time. Nothing is dropped without a word.
+//! - What is [`Saved`](Answer::Saved) is on disk.
+//! - The database is behind [`Storage`]; [`Sqlite`] is the one there is.
+
+mod batch;
+mod keeper;
+mod persist;
+mod reading;
+mod sqlite;
+mod stats;
+mod storage;
+mod words;
+
+pub use keeper::{Answer, Keeper, KeeperOptions, Ticket, Waker};
+pub use sqlite::{Durability, SetAside, Sqlite, SqliteOptions};
+pub use stats::PlayersStats;
+pub use storage::{
+    CheckpointRow, Found, Known, Opened, Opener, PlaceRow, Purpose, Question, Storage, StorageError,
+    TokenState, Write,
+};
+pub use words::{
+    Kept, MAX_CHARACTER_BYTES, MAX_KEPT, PlaceId, PlayerId, Token, TokenHash, TooLong, is_character,
+};

@@ -1,0 +1,362 @@
+//! The tick thread's end: it hands over and asks, and never waits.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use rtrb::{Producer, PushError, RingBuffer};
+
+use super::batch::Batch;
+use super::persist::{Desk, Ending, Office};
+use super::reading::{self, Ask};
+use super::sqlite::{SetAside, Sqlite, SqliteOptions};
+use super::stats::{Counters, PlayersStats};
+use super::storage::{Found, Opener, Purpose, Question, StorageError, Write};
+
+/// How often a keeper that closes looks whether what overflowed fits into the queue now.
+const CLOSING_LOOK: Duration = Duration::from_millis(5);
+
+/// How often on the way to a full queue its depth is looked at: that costs a read of what the other thread writes.
+const LOOKS_PER_QUEUE: usize = 8;
+
+/// Called on another thread when there is something to [`poll`](Keeper::poll), or room for what overflowed.
+pub type Waker = Box<dyn Fn() + Send>;
+
+/// How a [`Keeper`] behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct KeeperOptions {
+    /// How many writes wait for the thread at most, at some 300 bytes each. With 1,000 players at a checkpoint a second
+    /// each, the default is filled in four seconds; at half of it the thread takes all of them at once.
+    pub queue: usize,
+    /// How long something waits until it is written.
+    pub usual: Duration,
+    /// The same, once the queue is more than half full.
+    pub hurried: Duration,
+    /// How long to wait before a database that failed is tried again; twice as long each time.
+    pub first_retry: Duration,
+    /// The longest of these.
+    pub max_retry: Duration,
+}
+
+impl Default for KeeperOptions {
+    fn default() -> Self {
+        KeeperOptions {
+            queue: 4096,
+            usual: Duration::from_secs(5),
+            hurried: Duration::from_secs(1),
+            first_retry: Duration::from_millis(50),
+            max_retry: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Everything that was saved before [`flush`](Keeper::flush) gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u64);
+
+/// What a keeper says.
+#[allow(clippy::large_enum_variant, reason = "there are few, and none is kept for long")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// All that this ticket stands for is on disk. Said once for every ticket, in their order.
+    Saved(Ticket),
+    /// What is known, by the number it was asked with.
+    Found(u64, Result<Found, StorageError>),
+    /// Something is wrong with the database, in plain words. It is tried again until it works, and nothing is lost
+    /// meanwhile. Said once, not once per try.
+    Trouble(String),
+    /// It works again.
+    Recovered,
+}
+
+/// What goes through the queue.
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are writes")]
+pub enum Item {
+    Write(Write),
+    Flush(Ticket),
+}
+
+/// An answer, and what has to be written because of it.
+pub type Said = (Answer, Option<Box<Write>>);
+
+/// Keeps players: the end of the thread that steps games.
+///
+/// Call [`poll`](Keeper::poll) until it is empty, or [`tend`](Keeper::tend), once a tick. [`close`](Keeper::close) it at
+/// the end: what is dropped writes what it has handed over once more and waits for nothing.
+pub struct Keeper {
+    items: Producer<Item>,
+    /// What found the queue full, and everything since: order is kept.
+    overflow: Batch,
+    /// Tickets among what overflowed: each comes before the write of its number. At most two: what was asked first stays
+    /// where it is, what was asked later goes to the end, so that neither memory nor patience runs out.
+    marks: VecDeque<(u64, Ticket)>,
+    overflows: u64,
+    last_ticket: u64,
+    pushes_until_look: usize,
+    answers: Receiver<Said>,
+    questions: Option<Sender<Ask>>,
+    thread: Thread,
+    /// Says nothing; its other ends are gone when both threads are.
+    ended: Receiver<()>,
+    office: Arc<Office>,
+}
+
+impl Keeper {
+    /// Opens a database in a file, makes it or brings it up to date, and starts the threads. If the file was damaged, says
+    /// what was saved of it.
+    ///
+    /// A database that is in use by another program is waited for by the thread, which says [`Answer::Trouble`].
+    pub fn open(
+        path: &Path,
+        options: KeeperOptions,
+        waker: Waker,
+    ) -> Result<(Keeper, Option<SetAside>), StorageError> {
+        let sqlite = SqliteOptions::default();
+        let (first, aside) = match Sqlite::open(path, &sqlite, Purpose::Writing) {
+            Ok((storage, aside)) => (Some(storage), aside),
+            Err(StorageError::Busy(_)) => (None, None),
+            Err(error) => return Err(error),
+        };
+        let mut keeper_parts = Parts::new(Sqlite::opener(path, sqlite), options, waker);
+        keeper_parts.desk.storage = first.map(|storage| Box::new(storage) as _);
+        Ok((keeper_parts.start(), aside))
+    }
+
+    /// Starts the threads on any database, which is opened there and again whenever it has failed.
+    pub fn start(opener: Opener, options: KeeperOptions, waker: Waker) -> Keeper {
+        Parts::new(opener, options, waker).start()
+    }
+
+    /// Hands something over to be written. Of writes with the same key the newest counts.
+    #[inline]
+    pub fn save(&mut self, write: Write) {
+        if !self.is_overflowing() {
+            match self.items.push(Item::Write(write)) {
+                Ok(()) => self.note_push(),
+                Err(PushError::Full(item)) => self.overflow(item),
+            }
+        } else {
+            self.overflow(Item::Write(write));
+        }
+    }
+
+    /// Everything that was saved so far is to be written at once; [`Answer::Saved`] says when it is on disk.
+    ///
+    /// Before the client that it belongs to is told of a token, await this.
+    pub fn flush(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        self.tend();
+        if self.is_overflowing() || self.items.push(Item::Flush(ticket)).is_err() {
+            self.mark(ticket);
+            self.want_room();
+        }
+        self.thread.unpark();
+        ticket
+    }
+
+    /// Asks; the answer comes by [`poll`](Keeper::poll) with the same number. It is read by another thread from what is on
+    /// disk: await a [`flush`](Keeper::flush) first if something that was saved a moment ago matters.
+    pub fn ask(&mut self, id: u64, question: Question) {
+        if let Some(questions) = &self.questions {
+            // The other end lives as long as this one.
+            let _ = questions.send((id, question));
+        }
+    }
+
+    /// The next answer, if there is one.
+    pub fn poll(&mut self) -> Option<Answer> {
+        self.tend();
+        let (answer, mend) = self.answers.try_recv().ok()?;
+        if let Some(write) = mend {
+            self.save(*write);
+        }
+        Some(answer)
+    }
+
+    /// Hands over what overflowed, as far as there is room now.
+    pub fn tend(&mut self) {
+        while self.is_overflowing() {
+            let next = self.overflow.end() - self.overflow.len() as u64;
+            let item = match self.marks.front() {
+                Some((before, ticket)) if *before <= next => Item::Flush(*ticket),
+                _ => match self.overflow.pop() {
+                    Some(write) => Item::Write(write),
+                    None => return,
+                },
+            };
+            let is_mark = matches!(item, Item::Flush(_));
+            match self.items.push(item) {
+                Ok(()) if is_mark => {
+                    self.marks.pop_front();
+                    self.thread.unpark();
+                }
+                Ok(()) => self.note_push(),
+                Err(PushError::Full(item)) => {
+                    if let Item::Write(write) = item {
+                        self.overflow.unpop(write);
+                    }
+                    return self.want_room();
+                }
+            }
+        }
+    }
+
+    /// How it goes.
+    pub fn stats(&self) -> PlayersStats {
+        let capacity = self.items.buffer().capacity();
+        PlayersStats {
+            queue_depth: capacity - self.items.slots(),
+            queue_capacity: capacity,
+            overflowing: self.overflow.len(),
+            overflows: self.overflows,
+            ..self.office.counters.stats()
+        }
+    }
+
+    /// Writes everything and ends the threads. Returns whether all of it is on disk; after `patience` it gives up.
+    pub fn close(mut self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let ticket = self.flush();
+        self.office.set_ending(Ending::Soon);
+        let is_saved = self.await_saved(ticket, deadline);
+        self.office.set_ending(Ending::Now);
+        self.questions = None;
+        self.thread.unpark();
+        if is_saved {
+            // A reader that is not done by then holds nothing up; what is saved is saved.
+            let _ = self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        }
+        is_saved
+    }
+
+    fn await_saved(&mut self, ticket: Ticket, deadline: Instant) -> bool {
+        loop {
+            self.tend();
+            self.thread.unpark();
+            let left = deadline.saturating_duration_since(Instant::now());
+            let wait = if self.is_overflowing() { left.min(CLOSING_LOOK) } else { left };
+            match self.answers.recv_timeout(wait) {
+                Ok((Answer::Saved(saved), _)) if saved >= ticket => return true,
+                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Timeout) if left.is_zero() => return false,
+                _ => {}
+            }
+        }
+    }
+
+    #[inline]
+    fn is_overflowing(&self) -> bool {
+        !self.overflow.is_empty() || !self.marks.is_empty()
+    }
+
+    #[inline]
+    fn note_push(&mut self) {
+        self.pushes_until_look -= 1;
+        if self.pushes_until_look == 0 {
+            self.look();
+        }
+    }
+
+    #[cold]
+    fn look(&mut self) {
+        let capacity = self.items.buffer().capacity();
+        self.pushes_until_look = looks_after(capacity);
+        if self.items.slots() * 2 < capacity {
+            self.office.hurry();
+            self.thread.unpark();
+        }
+    }
+
+    #[cold]
+    fn overflow(&mut self, item: Item) {
+        let Item::Write(write) = item else { return };
+        self.overflows += 1;
+        self.overflow.push(write);
+        Counters::add(&self.office.counters.coalesced, self.overflow.take_coalesced());
+        self.office.hurry();
+        self.want_room();
+    }
+
+    fn want_room(&self) {
+        if self.office.want_room() {
+            self.thread.unpark();
+        }
+    }
+
+    fn mark(&mut self, ticket: Ticket) {
+        let mark = (self.overflow.end(), ticket);
+        if self.marks.len() > 1 {
+            self.marks.pop_back();
+        }
+        self.marks.push_back(mark);
+    }
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.tend();
+        self.office.set_ending(Ending::AfterThis);
+        self.thread.unpark();
+    }
+}
+
+fn looks_after(capacity: usize) -> usize {
+    (capacity / LOOKS_PER_QUEUE).max(1)
+}
+
+/// Both ends of everything, before the threads run.
+struct Parts {
+    desk: Desk,
+    items: Producer<Item>,
+    answers: Receiver<Said>,
+    to_owner: Sender<Said>,
+}
+
+impl Parts {
+    fn new(opener: Opener, options: KeeperOptions, waker: Waker) -> Parts {
+        let (items, from_owner) = RingBuffer::new(options.queue.max(2));
+        let (to_owner, answers) = channel();
+        let office = Arc::new(Office::new(opener, Mutex::new(waker)));
+        let desk = Desk::new(from_owner, to_owner.clone(), office, options);
+        Parts { desk, items, answers, to_owner }
+    }
+
+    fn start(self) -> Keeper {
+        let Parts { desk, items, answers, to_owner } = self;
+        let office = Arc::clone(&desk.office);
+        let (ends, ended) = channel();
+        let (questions, asked) = channel();
+        let (reader_office, reader_ends) = (Arc::clone(&office), ends.clone());
+        thread::spawn(move || {
+            reading::run(&asked, &to_owner, &reader_office);
+            drop(reader_ends);
+        });
+        let persist = thread::spawn(move || {
+            desk.run();
+            drop(ends);
+        });
+        Keeper {
+            pushes_until_look: looks_after(items.buffer().capacity()),
+            items,
+            overflow: Batch::default(),
+            marks: VecDeque::new(),
+            overflows: 0,
+            last_ticket: 0,
+            answers,
+            questions: Some(questions),
+            thread: persist.thread().clone(),
+            ended,
+            office,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the threads count, and what an operator sees of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlayersStats {
+    /// Writes in the queue.
+    pub queue_depth: usize,
+    /// How many there is room for.
+    pub queue_capacity: usize,
+    /// Writes that wait on the tick thread because the queue was full.
+    pub overflowing: usize,
+    /// How many writes found the queue full. None of them was lost.
+    pub overflows: u64,
+    /// How many writes took the place of an older one about the same, before that was written.
+    pub coalesced: u64,
+    /// How many transactions were written.
+    pub flushes: u64,
+    /// How long the last one took.
+    pub last_flush_us: u64,
+    /// How long the longest one took.
+    pub max_flush_us: u64,
+    /// Rows in the last one.
+    pub last_rows: u64,
+    /// Rows in all of them; [`mean_rows`](PlayersStats::mean_rows) is by flush.
+    pub rows: u64,
+    /// How often the database failed.
+    pub errors: u64,
+    /// How often one of the threads had to be restarted.
+    pub restarts: u64,
+    /// Rows that made no sense and were replaced.
+    pub mended: u64,
+}
+
+impl PlayersStats {
+    /// Rows in a transaction, on average.
+    pub fn mean_rows(&self) -> u64 {
+        self.rows.checked_div(self.flushes).unwrap_or(0)
+    }
+
+    /// What an operator should know, in plain words; `None` if all is well.
+    pub fn warning(&self) -> Option<String> {
+        if self.overflowing > 0 {
+            let PlayersStats { overflowing, .. } = self;
+            Some(format!(
+                "the database of players does not keep up: the newest state of {overflowing} things waits in memory"
+            ))
+        } else if self.queue_depth * 2 > self.queue_capacity {
+            Some("the queue to the database of players is more than half full".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+/// The counters that threads share.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub coalesced: AtomicU64,
+    pub flushes: AtomicU64,
+    pub last_flush_us: AtomicU64,
+    pub max_flush_us: AtomicU64,
+    pub last_rows: AtomicU64,
+    pub rows: AtomicU64,
+    pub errors: AtomicU64,
+    pub restarts: AtomicU64,
+    pub mended: AtomicU64,
+}
+
+impl Counters {
+    pub fn note_flush(&self, rows: usize, took: Duration) {
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.last_flush_us.store(took_us, Ordering::Relaxed);
+        self.max_flush_us.fetch_max(took_us, Ordering::Relaxed);
+        self.last_rows.store(rows as u64, Ordering::Relaxed);
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    pub fn add(counter: &AtomicU64, more: u64) {
+        counter.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// What the threads know; the rest is the tick thread's.
+    pub fn stats(&self) -> PlayersStats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        PlayersStats {
+            coalesced: read(&self.coalesced),
+            flushes: read(&self.flushes),
+            last_flush_us: read(&self.last_flush_us),
+            max_flush_us: read(&self.max_flush_us),
+            last_rows: read(&self.last_rows),
+            rows: read(&self.rows),
+            errors: read(&self.errors),
+            restarts: read(&self.restarts),
+            mended: read(&self.mended),
+            ..PlayersStats::default()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A damaged file is set aside and said, and what can be read of it is carried over.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayerId, SetAside};
+
+use crate::kit::{Kit, checkpoint, folder, waker};
+
+const PLAYERS: u128 = 3_000;
+const PAGE: usize = 4096;
+
+fn filled(path: &Path) {
+    let mut kit = Kit::open(path);
+    (0..PLAYERS).for_each(|player| kit.keeper.save(checkpoint(player, 5)));
+    assert!(kit.keeper.close(Duration::from_secs(60)));
+}
+
+fn reopen(path: &Path) -> (Kit, SetAside) {
+    let (waker, woken) = waker();
+    let (keeper, aside) = Keeper::open(path, KeeperOptions::default(), waker).unwrap();
+    (Kit { keeper, woken, heard: Default::default() }, aside.expect("it was damaged"))
+}
+
+fn rows(aside: &SetAside, table: &str) -> u64 {
+    aside.saved.iter().find(|(name, _)| *name == table).map_or(0, |(_, rows)| *rows)
+}
+
+#[test]
+fn a_file_that_is_no_database_is_set_aside() {
+    let (_folder, path) = folder();
+    fs::write(&path, "these are not the players you are looking for. ".repeat(200)).unwrap();
+    let (mut kit, aside) = reopen(&path);
+    let words = aside.to_string();
+    assert!(words.contains("damaged") && words.contains("is lost"), "{words}");
+    assert!(fs::read_to_string(&aside.path).unwrap().starts_with("these are not"));
+    assert!(aside.path.to_str().unwrap().contains("players.sqlite.broken-"));
+    kit.keeper.save(checkpoint(1, 1));
+    kit.flush();
+    assert_eq!(kit.tick_of(PlayerId(1)), Some(1));
+}
+
+#[test]
+fn what_can_be_read_of_a_damaged_file_is_carried_over_from_both_ends() {
+    let (_folder, path) = folder();
+    filled(&path);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / PAGE / 2 * PAGE;
+    bytes[middle..middle + PAGE].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let (mut kit, aside) = reopen(&path);
+    let saved = rows(&aside, "checkpoints");
+    assert!(saved > PLAYERS as u64 * 9 / 10 && saved < PLAYERS as u64, "{aside}");
+    assert!(aside.to_string().contains(&format!("{saved} checkpoints")), "{aside}");
+    let there = |kit: &mut Kit, player| kit.tick_of(PlayerId(player)) == Some(5);
+    assert!(there(&mut kit, 0) && there(&mut kit, PLAYERS - 1), "from both ends");
+    assert!(kit.keeper.close(Duration::from_secs(60)));
+    Kit::open(&path);
+}
+
+#[test]
+fn damage_that_shows_while_it_runs_is_dealt_with_and_said() {
+    let (_folder, path) = folder();
+    filled(&path);
+    let mut kit = Kit::open(&path);
+    // Somebody else's write makes SQLite forget what it holds in memory of the file.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute("INSERT INTO players VALUES (x'00', 'Eve', NULL, 1)", []).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let len = file.metadata().unwrap().len() as usize;
+    let garbage = vec![0xa5; len - 12 * PAGE];
+    std::os::unix::fs::FileExt::write_all_at(&file, &garbage, 12 * PAGE as u64).unwrap();
+    (0..PLAYERS).for_each(|player| kit.keeper.save(checkpoint(player, 6)));
+    let ticket = kit.keeper.flush();
+    let mut words = String::new();
+    loop {
+        match kit.next() {
+            Answer::Trouble(more) => words += &more,
+            Answer::Saved(saved) if saved == ticket => break,
+            Answer::Recovered => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(words.contains("damaged") && words.contains("is kept as"), "{words}");
+    for player in (0..PLAYERS).step_by(17) {
+        assert_eq!(kit.tick_of(PlayerId(player)), Some(6), "what is new is in the new file");
+    }
+}

@@ -1,0 +1,9 @@
+//! Players: what is saved is on disk, newest by key, whatever queue, database, disk and threads do.
+
+mod damage;
+mod failures;
+mod files;
+mod kit;
+mod mending;
+mod order;
+mod queue;

@@ -1,0 +1,131 @@
+//! Whatever is coalesced, the database is as if every write had been made, one after the other.
+
+use sametick_sim::Rng;
+use sametick_store::players::{
+    Found, KeeperOptions, Kept, PlaceId, PlayerId, Purpose, Question, Sqlite, SqliteOptions, Storage, Token,
+    TokenState, Write,
+};
+use std::time::Duration;
+
+use crate::kit::{FAR_FUTURE_S, GAME, Kit, Strings, folder, with_token};
+
+const PLAYERS: u64 = 3;
+const CODES: [&str; 2] = ["one", "two"];
+const CHARACTERS: [&str; 2] = ["knight", "rook"];
+
+#[test]
+fn a_token_is_retired_after_it_was_made_however_full_the_queue_is() {
+    let (_folder, path) = folder();
+    let strings = Strings::default();
+    let options = KeeperOptions { queue: 2, ..KeeperOptions::default() };
+    let mut kit = Kit::start(strings.sqlite(&path), options);
+    let token = |number: u8| Token::from_bytes([number; 16]);
+    strings.stop();
+    for number in 0..50 {
+        let (hash, player) = (token(number).hash(), PlayerId(number.into()));
+        kit.keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
+        if number % 2 == 0 {
+            kit.keeper.save(Write::Retire { hash });
+        }
+        if number % 3 == 0 {
+            kit.keeper.save(Write::RetireAll { player });
+        }
+        // Again, as when it is extended: what is retired stays retired.
+        kit.keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S + 1 });
+    }
+    strings.go();
+    kit.flush();
+    for number in 0..50 {
+        let is_retired = number % 2 == 0 || number % 3 == 0;
+        let expected = if is_retired { TokenState::Retired } else { TokenState::Good };
+        let found = kit.ask(&with_token(&token(number))).unwrap();
+        assert_eq!(found.token, expected, "token {number}");
+        assert_eq!(found.player.is_some(), !is_retired, "a token that is not good says nothing of a player");
+    }
+}
+
+#[test]
+fn coalesced_writes_mean_the_same_as_all_of_them() {
+    for seed in 0..60 {
+        let (_folder, path) = folder();
+        let (mut direct, _) =
+            Sqlite::open(&path.with_extension("direct"), &SqliteOptions::default(), Purpose::Writing)
+                .unwrap();
+        let strings = Strings::default();
+        let mut rng = Rng::new(seed);
+        let queue = 2 + rng.below(8) as usize;
+        let options = KeeperOptions { queue, usual: Duration::from_secs(3600), ..KeeperOptions::default() };
+        let mut kit = Kit::start(strings.sqlite(&path), options);
+        let mut all = Vec::new();
+        for _ in 0..400 {
+            match rng.below(40) {
+                0 => strings.stop(),
+                1 => strings.go(),
+                2 => drop(kit.keeper.flush()),
+                3..8 => kit.keeper.tend(),
+                _ => {
+                    let write = draw(&mut rng);
+                    kit.keeper.save(write.clone());
+                    all.push(write);
+                }
+            }
+        }
+        strings.go();
+        kit.flush();
+        direct.write(&all).unwrap();
+        let (mut read, _) = Sqlite::open(&path, &SqliteOptions::default(), Purpose::Reading).unwrap();
+        assert_eq!(contents(&mut read), contents(&mut direct), "seed {seed}");
+    }
+}
+
+/// Writes about few things, so that they meet often.
+fn draw(rng: &mut Rng) -> Write {
+    let player = PlayerId(rng.below(PLAYERS).into());
+    let place = PlaceId::of(GAME, CODES[rng.below(2) as usize]);
+    let hash = token(rng.below(4)).hash();
+    let kept = Kept::new(&rng.next_u64().to_le_bytes()).unwrap();
+    let character = CHARACTERS[rng.below(2) as usize].to_owned();
+    let (game, number) = (GAME.to_owned(), rng.below(1 << 30));
+    match rng.below(20) {
+        0..4 => Write::Checkpoint { place, player, seat: 1, tick: number as u32, kept, unix_ms: number },
+        4..7 => Write::Part { place, key: rng.below(3) as u32, kept: rng.chance(2, 3).then_some(kept) },
+        7..9 => Write::Place {
+            place,
+            game,
+            code: "?".into(),
+            setup: vec![1; 3],
+            seats: 8,
+            seed: rng.next_u64(),
+            listed: rng.chance(1, 2),
+            unix_ms: number,
+        },
+        9 => Write::Forget { place },
+        10 => Write::Player { player, name: number.to_string(), subject: None, unix_ms: number },
+        11..14 => Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S + number },
+        14 => Write::Retire { hash },
+        15 => Write::RetireAll { player },
+        16 => Write::Profile { player, game, character, kept, unix_ms: number },
+        17 | 18 => Write::Active { player, game, character },
+        _ => Write::Mend { player, game },
+    }
+}
+
+fn token(number: u64) -> Token {
+    Token::from_bytes(u128::from(number).to_be_bytes())
+}
+
+/// All that can be asked.
+fn contents(storage: &mut dyn Storage) -> Vec<Found> {
+    let mut questions = Vec::new();
+    for code in CODES {
+        let question =
+            Question { game: GAME.into(), code: code.into(), now_unix_s: 1, ..Question::default() };
+        for player in 0..PLAYERS {
+            questions.push(Question { player: Some(PlayerId(player.into())), ..question.clone() });
+        }
+        for number in 0..4 {
+            questions.push(Question { token: Some(token(number).hash()), ..question.clone() });
+        }
+    }
+    questions.iter().map(|question| storage.look_up(question).unwrap()).collect()
+}
