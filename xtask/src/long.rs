@@ -11,13 +11,14 @@ use crate::{crowd, fuzz, shell};
 const HELP: &str = "\
 Run a proof for longer than the test command does. The result is worth writing down in docs/benchmarks.md.
 
-Usage: cargo xtask long PROOF [--amount N]
+Usage: cargo xtask long PROOF [--amount N]     (for players also --kills N)
 
 Proofs:
   pairs     conversations of two links on a terrible network     N seeds      (default 100000)
   pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
   bots      four bots through a real relay, three networks      N seconds each (default 60)
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
+  players   a writer of players killed at random moments        N kills      (default 10000)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
@@ -39,6 +40,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "pace", amount: 1_000, run: pace },
     Proof { name: "bots", amount: 60, run: bots },
     Proof { name: "simulator", amount: 2_000, run: simulator },
+    Proof { name: "players", amount: 10_000, run: players },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "arena", amount: 62, run: crowd::run },
@@ -52,7 +54,8 @@ pub fn command(words: &[String]) -> Result<()> {
         print!("{HELP}");
         return Ok(());
     }
-    let amount: Option<u64> = arguments.value("--amount")?;
+    let kills: Option<u64> = arguments.value("--kills")?;
+    let amount = arguments.value("--amount")?.or(kills);
     arguments.finish()?;
     let proof = PROOFS.iter().find(|proof| Some(proof.name) == name.as_deref());
     let proof = proof.with_context(|| format!("no such proof\n\n{HELP}"))?;
@@ -81,6 +84,11 @@ fn simulator(workspace: &Workspace, hours: u64) -> Result<()> {
     let mut cargo = shell::cargo(&workspace.root);
     cargo.args(["run", "--release", "-p", "sametick-simulator", "--", "--hours"]);
     shell::run(cargo.arg(hours.to_string()))
+}
+
+fn players(workspace: &Workspace, kills: u64) -> Result<()> {
+    let test = ["-p", "sametick-store", "--test", "players", "kills::"];
+    release_test(workspace, &test, "SAMETICK_KILLS", kills)
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

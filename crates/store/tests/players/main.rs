@@ -3,6 +3,7 @@
 mod damage;
 mod failures;
 mod files;
+mod kills;
 mod kit;
 mod mending;
 mod order;
