@@ -4,6 +4,12 @@
 //! A child, which is this program again, saves one generation after the other and says which of them it has begun and
 //! which are saved. It is killed and its file is looked at, again and again.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "processes are started and killed by the clock, and their size comes from the environment"
+)]
+
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
