@@ -72,7 +72,7 @@ pub fn run(workspace: &Workspace, seconds: u64) -> Result<()> {
 }
 
 const HEAD: &str = "\
-| players | tick p50 | tick p99 | longest | with sending p99 | core | bytes/s to each | updates lost | inputs late |
+| players | tick p50 | tick p99 | longest | with sending p99 | core | bytes/s to each | updates missed | inputs late |
 |---|---|---|---|---|---|---|---|---|";
 
 /// What was measured of a crowd.
@@ -209,8 +209,8 @@ fn summary(players: u32, core: f64, told: &Value, reports: &[Value]) -> Result<C
         max_us: number(&room["tick_times"]["max_us"])?,
         turn_p99_us: number(&told["turns"]["p99_us"])?,
         core,
-        // Ten updates a second.
-        bytes_each: update_bytes * 10 / bots.len().max(1) as u64,
+        // Ten updates a second, but for those that were missed: lost on the way, or never made by a host that could not.
+        bytes_each: update_bytes * 10 * updates / ((updates + lost).max(1) * bots.len().max(1) as u64),
         lost: lost as f64 / (updates + lost).max(1) as f64,
         // Three inputs for each update.
         late: late as f64 / (3 * (updates + lost)).max(1) as f64,

@@ -159,6 +159,10 @@ pub struct Host<G: Hosted> {
     events: Events<G::Event>,
     outbox: Outbox<Output>,
     stats: HostStats,
+    /// How many times views were told: whose turn it is goes by that.
+    tellings: Tick,
+    /// Where every crew hears from in this tick.
+    ears: Vec<(CrewId, Option<[f32; 3]>)>,
     bytes: Vec<u8>,
     delta: Vec<u8>,
     own: Vec<i32>,
@@ -205,6 +209,8 @@ impl<G: Hosted> Host<G> {
             events: Events::default(),
             outbox: Outbox::default(),
             stats: HostStats::default(),
+            tellings: Tick::ZERO,
+            ears: Vec::new(),
             bytes: Vec::new(),
             delta: Vec::new(),
             lossy: Vec::new(),
@@ -315,14 +321,19 @@ impl<G: Hosted> Host<G> {
         }
     }
 
-    /// Steps what is due, as far as it can be made up for.
+    /// Steps what is due, as far as it can be made up for. Views are told after the last of it only: a host that is too slow for
+    /// its crowd tells less often, and goes on.
     fn on_time(&mut self) {
         for _ in 0..MAX_CATCH_UP {
             if self.due(self.tick.next()) > self.now {
                 return;
             }
             self.step();
+            if self.due(self.tick.next()) > self.now {
+                return self.tell_views();
+            }
         }
+        self.tell_views();
         if self.due(self.tick.next()) <= self.now {
             let lost_us = self.now.micros_since(self.due(self.tick.next())) + G::RATE.tick_micros();
             self.start = self.start.plus_micros(lost_us);
@@ -345,7 +356,6 @@ impl<G: Hosted> Host<G> {
         self.clear_chairs();
         self.follow_views();
         self.tell_events();
-        self.tell_views();
     }
 
     /// Finds out what everybody does in a tick, and in which order it was done.

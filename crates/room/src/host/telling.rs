@@ -19,6 +19,10 @@ impl<G: Hosted> Host<G> {
     pub(super) fn tell_events(&mut self) {
         self.events.clear();
         self.state.events(&mut self.events);
+        self.ears.clear();
+        if self.events.iter().next().is_some() {
+            self.ears.extend(self.crews.keys().map(|id| (*id, self.state.eye(id.0))));
+        }
         for told in self.events.iter() {
             self.bytes.clear();
             let written = canon::encode(&told.event, &mut self.bytes);
@@ -26,10 +30,11 @@ impl<G: Hosted> Host<G> {
                 continue;
             }
             let mut reliable = false;
-            for crew in self.crews.values_mut() {
-                if !hears(&self.state, crew.view, told) {
+            for (id, eye) in &self.ears {
+                if !hears(id.0, *eye, told) {
                     continue;
                 }
+                let Some(crew) = self.crews.get_mut(id) else { continue };
                 match told.promise {
                     Promise::Lossy => crew.tell(self.tick, |out| out.extend_from_slice(&self.bytes)),
                     Promise::Reliable => {
@@ -50,14 +55,16 @@ impl<G: Hosted> Host<G> {
     /// Tells every view whose turn it is what has changed for it. Their turns are spread over the ticks.
     pub(super) fn tell_views(&mut self) {
         let tick = self.tick;
-        if !self.crews.values().any(|crew| is_turn::<G>(crew.view, tick)) {
+        self.tellings = self.tellings.next();
+        let turn = self.tellings;
+        if !self.crews.keys().any(|(view, _)| is_turn::<G>(*view, turn)) {
             return;
         }
         self.scenery.look(tick, &self.state);
         for (kind, grid) in self.grids.iter_mut().enumerate() {
             grid.fill(self.scenery.table(kind), self.cadences[kind].reach);
         }
-        for crew in self.crews.values_mut().filter(|crew| is_turn::<G>(crew.view, tick)) {
+        for crew in self.crews.values_mut().filter(|crew| is_turn::<G>(crew.view, turn)) {
             let own = self.state.own(crew.view);
             if let Some(own) = &own {
                 own.put(&mut self.own);
@@ -106,11 +113,11 @@ fn is_turn_at(rate: TickRate, updates: TickRate, view: ViewId, tick: Tick) -> bo
     turns(ticks + 1) != turns(ticks)
 }
 
-fn hears<G: Hosted>(state: &G, view: ViewId, told: &Told<G::Event>) -> bool {
+fn hears<E>(view: ViewId, eye: Option<[f32; 3]>, told: &Told<E>) -> bool {
     match told.audience {
         Audience::Everyone => true,
         Audience::View(only) => only == view,
-        Audience::Near(place, reach) => state.eye(view).is_some_and(|eye| {
+        Audience::Near(place, reach) => eye.is_some_and(|eye| {
             let [x, y, z] = [0, 1, 2].map(|axis| place[axis] - eye[axis]);
             maths::sqrt(x * x + y * y + z * z) <= reach
         }),

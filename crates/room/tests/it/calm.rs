@@ -268,23 +268,56 @@ fn who_is_far_is_soon_known_to_be() {
     assert!(far > 1_000, "{far}");
 }
 
+/// A host that is woken too late every time, as one on a machine that is too slow for its crowd: it goes on at its rate and
+/// tells less often, everybody as often as everybody else.
+#[test]
+fn a_host_that_is_too_slow_tells_less_often() {
+    for late in 1..=u64::from(MAX_CATCH_UP) {
+        let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
+        let mut buf = Vec::new();
+        for member in 0..6 {
+            let bytes = control::to_bytes(&ToHost::Join(join(false)));
+            host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));
+        }
+        let mut told = BTreeMap::<Member, u64>::new();
+        for wake in 1..=600 {
+            let now = Time::from_micros(wake * late * Field::RATE.tick_micros() + 1_000);
+            host.handle(now, host::Input::Timeout);
+            loop {
+                match host.poll_output(&mut buf) {
+                    host::Output::Send(member, Channel::State) => *told.entry(member).or_default() += 1,
+                    host::Output::WakeAt(_) => break,
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!((u64::from(host.tick().0), host.stats().lost_us), (600 * late, 0));
+        let turns = 600 * u64::from(Field::UPDATES.per_second()) / u64::from(Field::RATE.per_second());
+        assert!(told.values().all(|told| told.abs_diff(turns) <= 1), "{late}: {told:?}, not {turns}");
+        assert_eq!(told.len(), 6);
+    }
+}
+
+fn join(watch: bool) -> Join {
+    Join {
+        game: Field::NAME.into(),
+        commit: String::new(),
+        name: String::new(),
+        setup: Vec::new(),
+        seed: 0,
+        seats: 6,
+        watch,
+        listed: false,
+        resume: None,
+    }
+}
+
 #[test]
 fn who_looks_on_has_one_view_with_all_who_do_and_there_are_only_so_many() {
     let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
     let (mut welcome, mut refused, mut buf) = (0, 0, Vec::new());
     for member in 0..MAX_WATCHERS as u64 + 3 {
-        let join = Join {
-            game: Field::NAME.into(),
-            commit: String::new(),
-            name: String::new(),
-            setup: Vec::new(),
-            seed: 0,
-            seats: 1,
-            watch: true,
-            listed: false,
-            resume: None,
-        };
-        let bytes = control::to_bytes(&ToHost::Join(join));
+        let bytes = control::to_bytes(&ToHost::Join(join(true)));
         host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));
         while let host::Output::Send(..) = host.poll_output(&mut buf) {
             match control::from_bytes(&buf).unwrap() {
