@@ -101,6 +101,8 @@ struct Door {
 pub struct Rooms {
     games: Games,
     now: Time,
+    /// Rooms are stepped up to this time: messages that have arrived are heard before what is due, if there are many of both.
+    due: Time,
     next_room: u64,
     next_local: u64,
     names: BTreeMap<SessionKey, RoomId>,
@@ -120,6 +122,7 @@ impl Rooms {
         Rooms {
             games,
             now: Time::ZERO,
+            due: Time::ZERO,
             next_room: 0,
             next_local: FIRST_LOCAL,
             names: BTreeMap::new(),
@@ -219,7 +222,7 @@ impl Rooms {
                 }
             }
             // Rooms whose time has come are stepped one by one, as what they want is taken.
-            Input::Timeout => {}
+            Input::Timeout => self.due = self.now,
         }
     }
 
@@ -289,7 +292,7 @@ impl Rooms {
     /// Steps the next room whose time has come; if there is none, says when to come back.
     fn step_next(&mut self) -> Option<Output> {
         let Some(&Reverse((at, id))) = self.wakes.peek() else { return Some(Output::Wait) };
-        if at > self.now {
+        if at > self.due {
             return Some(Output::WakeAt(at));
         }
         self.wakes.pop();

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
 use sametick_wire::netem::Profile;
@@ -25,6 +25,9 @@ pub use links::Links;
 
 /// How long the last words of ended links may take when a hub stops.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// For so long a hub listens before it does what is due, if there is so much to hear.
+const LEAST_LISTENING_US: u64 = 2_000;
 
 /// After everything.
 const NEVER: Time = Time::from_micros(u64::MAX);
@@ -194,6 +197,7 @@ impl Hub {
             self.on_time(now, app);
             self.settle(now, app);
             app.settled(now);
+            let spent_us = self.clock.now().micros_since(now).max(LEAST_LISTENING_US);
             if app.is_done() {
                 self.finish().await;
                 return Ok(());
@@ -207,6 +211,25 @@ impl Hub {
             })
             .await?;
             let now = self.turn();
+            self.settle(now, app);
+            self.listen_until(now.plus_micros(spent_us), app)?;
+        }
+    }
+
+    /// Takes what else has arrived before anything that is due: for as long as that took the last time, so that an application
+    /// with too much to do hears of half of it, and does not answer what was said long ago.
+    fn listen_until(&mut self, until: Time, app: &mut impl App) -> io::Result<()> {
+        let mut cx = Context::from_waker(Waker::noop());
+        loop {
+            let now = self.turn();
+            let is_due = self.wake_at(app).is_some_and(|at| at <= now);
+            if !is_due || now >= until {
+                return Ok(());
+            }
+            match self.poll_endpoints(&mut cx) {
+                Poll::Ready(result) => result?,
+                Poll::Pending => return Ok(()),
+            }
             self.settle(now, app);
         }
     }

@@ -1,6 +1,8 @@
 //! Real sockets: every transport, the door, and the limits. One test binary.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real sockets, threads and clocks")]
 
+#[path = "it/busy.rs"]
+mod busy;
 #[path = "it/echo.rs"]
 mod echo;
 #[path = "it/http.rs"]

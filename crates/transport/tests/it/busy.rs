@@ -1,0 +1,101 @@
+//! An application that has too much to do goes on hearing.
+
+use std::io;
+use std::net::SocketAddr;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use sametick_transport::clock::Clock;
+use sametick_transport::endpoint::{Arrival, Endpoint, LinkId, Talk, Words};
+use sametick_transport::hub::{App, Event, Hub, Key, Links};
+use sametick_wire::hello::{Proven, Refusal};
+use sametick_wire::{Carrier, LaneId, Time};
+
+/// How many messages wait to be heard, and how long the application is busy each time that something is due.
+const MESSAGES: u32 = 1_000;
+const BUSY: Duration = Duration::from_millis(4);
+
+/// Has a message to hand over, each time it is asked.
+struct Crowd {
+    left: u32,
+}
+
+impl Endpoint for Crowd {
+    fn carrier(&self) -> Carrier {
+        Carrier::Stream
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn poll(
+        &mut self,
+        _: &mut Context<'_>,
+        _: Time,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Poll<io::Result<()>> {
+        let talk = match self.left {
+            0 => return Poll::Pending,
+            MESSAGES => Talk::Began { from: ([127, 0, 0, 1], 1).into(), target: "/".into() },
+            _ => Talk::Said(Words::Text("hear me".into())),
+        };
+        self.left -= 1;
+        sink(Arrival::Talk { link: LinkId(1), talk });
+        Poll::Ready(Ok(()))
+    }
+
+    fn answer(&mut self, _: LinkId, _: &[u8], _: bool) {}
+
+    fn send_datagram(&mut self, _: LinkId, _: &[u8]) {}
+
+    fn send_stream(&mut self, _: LinkId, _: LaneId, _: &[u8]) {}
+
+    fn drop_link(&mut self, _: LinkId) {}
+}
+
+/// Something is always due, and takes its time.
+#[derive(Default)]
+struct Busy {
+    turns: u32,
+    heard: u32,
+}
+
+impl App for Busy {
+    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn handle(&mut self, _: Time, _: &mut Links, event: Event<'_>) {
+        if let Event::Timeout = event {
+            self.turns += 1;
+            let began = Instant::now();
+            while began.elapsed() < BUSY {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    fn talk(&mut self, _: Time, _: &mut Links, _: Key, _: Talk) {
+        self.heard += 1;
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        Some(Time::ZERO)
+    }
+
+    fn is_done(&self) -> bool {
+        self.heard == MESSAGES
+    }
+}
+
+#[test]
+fn what_is_due_leaves_time_to_listen() {
+    let mut app = Busy::default();
+    crate::echo::block_on(async {
+        let mut hub = Hub::new(Clock::start(), None);
+        hub.add(Box::new(Crowd { left: MESSAGES }));
+        hub.run(&mut app).await.unwrap();
+    });
+    assert!(app.turns < MESSAGES / 4, "heard {} messages in {} turns", app.heard, app.turns);
+}
