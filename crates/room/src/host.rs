@@ -7,18 +7,19 @@ mod choice;
 mod crew;
 mod grid;
 mod joining;
+mod keeping;
 mod scenery;
 mod telling;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
-use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, canon};
-use sametick_wire::claims::Claims;
+use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, Whose, canon};
+use sametick_wire::claims::{Claims, PlayerId};
 use sametick_wire::control;
 use sametick_wire::inputs::read_inputs;
 use sametick_wire::outbox::Outbox;
@@ -32,6 +33,8 @@ use choice::Cadence;
 use crew::Crew;
 use grid::Grid;
 pub use joining::{MAX_WATCHERS, ROOM_IS_FULL};
+use keeping::Keeping;
+pub use keeping::{Keepsake, Known};
 use scenery::Scenery;
 
 /// Ticks that are made up for at once after a delay; what is more is lost, and time goes on from there.
@@ -52,13 +55,18 @@ pub struct HostConfig {
     pub budget_bytes: usize,
     /// What claims to come back are made from: 256 random bits, other ones for each room.
     pub secret: [u8; 32],
+    /// For how long a seat waits for whoever was cut off (B9).
+    pub hold_us: u64,
 }
 
 impl Default for HostConfig {
     fn default() -> HostConfig {
-        HostConfig { seats: 16, budget_bytes: DEFAULT_BUDGET, secret: [0; 32] }
+        HostConfig { seats: 16, budget_bytes: DEFAULT_BUDGET, secret: [0; 32], hold_us: DEFAULT_HOLD_US }
     }
 }
+
+/// For how long a seat waits if nothing else is said: a minute.
+pub const DEFAULT_HOLD_US: u64 = 60_000_000;
 
 /// What an update may have if nothing else is said: with the heads of update, link and carrier, a datagram.
 pub const DEFAULT_BUDGET: usize = 900;
@@ -72,6 +80,12 @@ pub enum Input<'a> {
     Closed(Member, Leaving),
     /// Somebody is to be thrown out, and told why.
     Kick(Member, &'static str),
+    /// Who somebody is that has not joined yet, and what is known of them.
+    Known(Member, Known<'a>),
+    /// Something that was kept comes into the game.
+    Bring(Whose, &'a [u8]),
+    /// A seat waits for a player for so long: they were there before the host was.
+    Hold(Seat, PlayerId, u64),
     /// The time of `WakeAt` has come.
     Timeout,
 }
@@ -87,6 +101,10 @@ pub enum Output {
     Record(Record),
     /// A tick was stepped: write its inputs down, see [`Host::inputs`].
     Stepped(Tick),
+    /// Keep this, in place of what was kept of the same before.
+    Keep(Keepsake),
+    /// Everything that is kept was said, as it was after this tick.
+    Kept(Tick),
     /// Nothing more before this time.
     WakeAt(Time),
 }
@@ -98,6 +116,8 @@ pub struct Participant<'a> {
     pub member: Member,
     /// Where they sit; nowhere if they only look.
     pub seat: Option<Seat>,
+    /// Who, if that is known.
+    pub player: Option<PlayerId>,
     /// Who, for people.
     pub name: &'a str,
     /// Their inputs that did not come in time.
@@ -109,6 +129,7 @@ struct Who {
     name: String,
     commit: String,
     seat: Option<Seat>,
+    player: Option<PlayerId>,
     /// The crew they belong to.
     crew: CrewId,
     clock: Clock,
@@ -144,8 +165,7 @@ pub struct Host<G: Hosted> {
     claims: Claims,
     chairs: Vec<Option<Box<Chair>>>,
     who: BTreeMap<Member, Who>,
-    /// Who has gone lately, and where they sat.
-    gone: VecDeque<(Member, Seat)>,
+    keeping: Keeping,
     crews: BTreeMap<CrewId, Crew>,
     scenery: Scenery,
     grids: Vec<Grid>,
@@ -195,7 +215,7 @@ impl<G: Hosted> Host<G> {
             claims: Claims::new(&config.secret, 0),
             chairs: (0..seats).map(|_| None).collect(),
             who: BTreeMap::new(),
-            gone: VecDeque::new(),
+            keeping: Keeping::new(seats),
             crews: BTreeMap::new(),
             scenery: Scenery::of::<G>(),
             grids: G::KINDS.iter().map(|_| Grid::default()).collect(),
@@ -242,7 +262,7 @@ impl<G: Hosted> Host<G> {
         self.who.iter().map(|(member, who)| {
             let chair = who.seat.and_then(|seat| self.chairs[seat.index()].as_ref());
             let omissions = chair.map_or(0, |chair| chair.omissions());
-            Participant { member: *member, seat: who.seat, name: &who.name, omissions }
+            Participant { member: *member, seat: who.seat, player: who.player, name: &who.name, omissions }
         })
     }
 
@@ -267,6 +287,9 @@ impl<G: Hosted> Host<G> {
             }
             Input::Closed(member, why) => self.remove(member, why),
             Input::Kick(member, why) => self.kick(member, why),
+            Input::Known(member, known) => self.keeping.expect(member, &known),
+            Input::Bring(whose, bytes) => self.keeping.bring(whose, bytes),
+            Input::Hold(seat, player, for_us) => self.hold(seat, player, for_us),
             Input::Timeout => self.on_time(),
         }
     }
@@ -290,7 +313,9 @@ impl<G: Hosted> Host<G> {
         }
         match (channel, self.who.contains_key(&member)) {
             (Channel::Control, false) => {
-                let ToHost::Join(join) = control::from_bytes(bytes)?;
+                let ToHost::Join(join) = control::from_bytes(bytes)? else {
+                    return Err(Malformed::Forbidden);
+                };
                 self.join(member, &join)
             }
             (Channel::Input, true) => self.on_inputs(member, bytes),
@@ -354,6 +379,7 @@ impl<G: Hosted> Host<G> {
             self.outbox.push_bare(Output::Record(Record::Check { tick, hash }));
         }
         self.clear_chairs();
+        self.keep();
         self.follow_views();
         self.tell_events();
     }
@@ -361,6 +387,7 @@ impl<G: Hosted> Host<G> {
     /// Finds out what everybody does in a tick, and in which order it was done.
     fn gather(&mut self, tick: Tick) {
         self.inputs.clear();
+        self.gather_brought();
         self.arrived.clear();
         for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
             let Some(chair) = chair else { continue };
@@ -387,6 +414,7 @@ impl<G: Hosted> Host<G> {
     fn write_rows(&mut self, tick: Tick) {
         let rows = &mut self.rows[row_of(tick)];
         rows.clear(tick);
+        self.inputs.brought().for_each(|brought| rows.bring(brought.whose, brought.bytes));
         for row in &self.inputs {
             self.bytes.clear();
             let input = row.input.as_ref().map(|input| {

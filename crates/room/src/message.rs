@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use sametick_sim::{Seat, Tick};
 use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
-use sametick_wire::claims::Claim;
+use sametick_wire::claims::{Claim, Token};
 use sametick_wire::control::at_most;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ pub const MAX_SETUP: usize = 4_096;
 
 /// The longest name of a game, a player or a commit.
 pub const MAX_TEXT: usize = 64;
+
+/// The most characters of a player.
+pub const MAX_CHARACTERS: usize = 32;
 
 /// The most seats of a room.
 pub const MAX_SEATS: usize = 1_024;
@@ -40,6 +43,8 @@ const LENGTH_GROUP: u32 = 7;
 pub enum ToHost {
     /// Take part; begins the room if there is none.
     Join(Join),
+    /// Play on as another of one's characters.
+    Character(String),
 }
 
 /// How somebody takes part.
@@ -63,6 +68,8 @@ pub struct Join {
     pub listed: bool,
     /// Who comes back.
     pub resume: Option<Claim>,
+    /// What shows who it is.
+    pub token: Option<Token>,
 }
 
 impl Join {
@@ -82,6 +89,8 @@ pub enum ToView {
     Refused {
         /// For people.
         why: String,
+        /// Its token is no good: without it, or with another, it may be let in.
+        bad_token: bool,
     },
     /// Who is there; comes once, after the welcome.
     Roster {
@@ -102,6 +111,22 @@ pub enum ToView {
         /// The canonical bytes of the game's event.
         bytes: Vec<u8>,
     },
+    /// Shows who the view is, from now on and also after a restart of the server. The one before it is good for a moment only.
+    Token(Token),
+    /// The characters of whoever plays.
+    Characters(Characters),
+    /// What is kept of the room is safe, as it was after this tick.
+    Saved(Tick),
+}
+
+/// The characters of a player.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Characters {
+    /// The one who plays.
+    pub active: String,
+    /// All of them, each with what is kept of it; nothing of one that has never played.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_CHARACTERS>")]
+    pub all: Vec<(String, Vec<u8>)>,
 }
 
 /// What a view is told when it is let in.

@@ -24,7 +24,7 @@ use sametick_wire::pacer::Path;
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{Carrier, Channel, Member};
 
-use crate::host::{self, Host, HostConfig};
+use crate::host::{self, Host, HostConfig, Keepsake};
 use crate::view::{self, JoinAs, View};
 
 /// How often players look: as a screen does.
@@ -77,6 +77,8 @@ pub struct Trial<G: Hosted> {
     pub players: Vec<Player<G>>,
     /// What the log would say.
     pub records: Vec<Record>,
+    /// What is to be kept, in the order in which it was said.
+    pub keepsakes: Vec<(Keepsake, Vec<u8>)>,
     profile: Profile,
     carrier: Carrier,
     seed: u64,
@@ -93,6 +95,7 @@ impl<G: Hosted> Trial<G> {
             host: Host::new(Time::ZERO, setup, config),
             players: Vec::new(),
             records: Vec::new(),
+            keepsakes: Vec::new(),
             profile,
             carrier: Carrier::Datagrams,
             seed,
@@ -213,7 +216,8 @@ impl<G: Hosted> Trial<G> {
                         player.pair.send(Side::B, channel, &self.buf);
                     }
                 }
-                host::Output::Close(..) => {}
+                host::Output::Close(..) | host::Output::Kept(_) => {}
+                host::Output::Keep(what) => self.keepsakes.push((what, self.buf.clone())),
                 host::Output::Record(record) => self.records.push(record),
                 host::Output::Stepped(_) => {
                     self.records.push(Record::Inputs(self.host.inputs().clone()));

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 
 use sametick_sim::replica::{Entity, Hosted, Row, Scene, ViewId};
 use sametick_sim::{Seat, Tick, Time, from_canonical, to_canonical};
-use sametick_wire::claims::Claim;
+use sametick_wire::claims::{Claim, Token};
 use sametick_wire::inputs::{Opaque, put_inputs};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
@@ -24,7 +24,8 @@ use sametick_wire::{Channel, Malformed, control};
 
 use crate::host::slack_us;
 use crate::message::{
-    Head, Join, MAX_SETUP, RTT_UNIT_US, Report, Seated, ToHost, ToView, Welcome, read_events, read_update,
+    Characters, Head, Join, MAX_SETUP, RTT_UNIT_US, Report, Seated, ToHost, ToView, Welcome, read_events,
+    read_update,
 };
 use crate::snapshot::Layout;
 pub use foresight::Errors;
@@ -110,6 +111,11 @@ pub struct View<G: Hosted> {
     join: Join,
     stage: Stage,
     claim: Option<Claim>,
+    token: Option<Token>,
+    /// The token it had was no good.
+    is_somebody_new: bool,
+    characters: Characters,
+    saved: Option<Tick>,
     roster: Vec<Seated>,
     layout: Layout,
     received: Received,
@@ -152,9 +158,14 @@ impl<G: Hosted> View<G> {
                 watch: join.watch,
                 listed: join.listed,
                 resume: None,
+                token: None,
             },
             stage: Stage::Joining,
             claim: None,
+            token: None,
+            is_somebody_new: false,
+            characters: Characters::default(),
+            saved: None,
             roster: Vec::new(),
             received: Received::new(&layout, G::RATE.per_second().div_ceil(G::UPDATES.per_second())),
             timeline: Timeline::new(G::RATE, G::DELAY_MS),
@@ -190,7 +201,7 @@ impl<G: Hosted> View<G> {
     }
 
     fn ask(&mut self) {
-        self.join.resume = self.claim;
+        (self.join.resume, self.join.token) = (self.claim, self.token);
         let join = ToHost::Join(self.join.clone());
         self.outbox.push(Output::Send(Channel::Control), |out| control::put(out, &join));
     }
@@ -362,7 +373,15 @@ impl<G: Hosted> View<G> {
                 let age = (u64::from(welcome.age_us) / G::RATE.tick_micros()).min(1) as u32;
                 self.launch(welcome.tick + age);
             }
-            ToView::Refused { why } => self.stage = Stage::Refused(why),
+            ToView::Refused { bad_token: true, .. } if self.token.is_some() => {
+                // Whoever that was cannot be had back: somebody new asks.
+                (self.token, self.claim, self.is_somebody_new) = (None, None, true);
+                self.ask();
+            }
+            ToView::Refused { why, .. } => self.stage = Stage::Refused(why),
+            ToView::Token(token) => self.token = Some(token),
+            ToView::Characters(characters) => self.characters = characters,
+            ToView::Saved(tick) => self.saved = Some(tick),
             ToView::Roster { seated } => self.roster = seated,
             ToView::Came(seated) => {
                 self.roster.retain(|other| other.seat != seated.seat);

@@ -68,7 +68,7 @@ fn log_of_an_hour(game: &dyn AnyGame) -> Vec<u8> {
             let input = to_canonical(&autopilot(&pong, seat)).unwrap();
             inputs.push(Row { seat, joined, left: false, input: Some(&input) });
         }
-        sametick_sim::record::decode_inputs(inputs.iter(), &mut decoded);
+        inputs.decode(&mut decoded);
         pong.step(&decoded);
         run.step(&inputs);
         log.push_inputs(&inputs).unwrap();

@@ -1,4 +1,4 @@
-//! What happened on every seat in one tick.
+//! What happened on every seat in one tick, and what came from outside.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -26,8 +26,59 @@ use crate::Seat;
 /// assert!(inputs.get(Seat(7)).is_none());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
-#[serde(bound(deserialize = "I: Deserialize<'de>"), try_from = "Vec<Row<I>>")]
-pub struct Inputs<I>(Vec<Row<I>>);
+#[serde(bound(deserialize = "I: Deserialize<'de>"), try_from = "Parts<I>")]
+pub struct Inputs<I> {
+    rows: Vec<Row<I>>,
+    brought: Vec<Brought<Vec<u8>>>,
+}
+
+/// Inputs before they are checked.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "I: Deserialize<'de>"))]
+struct Parts<I> {
+    rows: Vec<Row<I>>,
+    brought: Vec<Brought<Vec<u8>>>,
+}
+
+/// Something that was kept outside of the game, such as in a database, and comes into it in this tick: bytes that the same game
+/// wrote earlier, of another session or another build perhaps, and that it reads as carefully as a stranger's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Brought<B> {
+    /// Whose it is.
+    pub whose: Whose,
+    /// What.
+    pub bytes: B,
+}
+
+/// Whose something is that is brought into a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub enum Whose {
+    /// The place's: what stood there.
+    Place,
+    /// A player's, from when they were last there.
+    Player(Seat),
+    /// A player's wherever they are: their character.
+    Character(Seat),
+}
+
+impl Whose {
+    /// The seat it belongs to, if to one.
+    pub const fn seat(self) -> Option<Seat> {
+        match self {
+            Whose::Place => None,
+            Whose::Player(seat) | Whose::Character(seat) => Some(seat),
+        }
+    }
+
+    /// Its name in exports and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Whose::Place => "place",
+            Whose::Player(_) => "player",
+            Whose::Character(_) => "character",
+        }
+    }
+}
 
 /// What happened on one seat in one tick.
 ///
@@ -70,12 +121,23 @@ impl<I> Row<I> {
 impl<I> Inputs<I> {
     /// Nobody is there.
     pub const fn new() -> Inputs<I> {
-        Inputs(Vec::new())
+        Inputs { rows: Vec::new(), brought: Vec::new() }
     }
 
     /// Forgets everything but the memory, for the next tick.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.rows.clear();
+        self.brought.clear();
+    }
+
+    /// Something comes in from outside, before anything that is done in this tick.
+    pub fn bring(&mut self, whose: Whose, bytes: Vec<u8>) {
+        self.brought.push(Brought { whose, bytes });
+    }
+
+    /// What came in from outside, in order.
+    pub fn brought(&self) -> impl Iterator<Item = Brought<&[u8]>> {
+        self.brought.iter().map(|Brought { whose, bytes }| Brought { whose: *whose, bytes: &bytes[..] })
     }
 
     /// The seat does `input`.
@@ -100,34 +162,34 @@ impl<I> Inputs<I> {
 
     /// What happened on `seat`; nothing if nobody sits there.
     pub fn get(&self, seat: Seat) -> Option<&Row<I>> {
-        self.find(seat).ok().and_then(|at| self.0.get(at))
+        self.find(seat).ok().and_then(|at| self.rows.get(at))
     }
 
     /// What happened on every taken seat, lowest seat first.
     pub fn iter(&self) -> core::slice::Iter<'_, Row<I>> {
-        self.0.iter()
+        self.rows.iter()
     }
 
     /// How many seats are taken.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.rows.len()
     }
 
     /// Whether no seat is taken.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rows.is_empty()
     }
 
     fn find(&self, seat: Seat) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&seat, |row| row.seat)
+        self.rows.binary_search_by_key(&seat, |row| row.seat)
     }
 
     fn row(&mut self, seat: Seat) -> &mut Row<I> {
         let at = self.find(seat).unwrap_or_else(|at| {
-            self.0.insert(at, Row::empty(seat));
+            self.rows.insert(at, Row::empty(seat));
             at
         });
-        &mut self.0[at]
+        &mut self.rows[at]
     }
 }
 
@@ -158,11 +220,11 @@ impl fmt::Display for OutOfOrder {
 
 impl core::error::Error for OutOfOrder {}
 
-impl<I> TryFrom<Vec<Row<I>>> for Inputs<I> {
+impl<I> TryFrom<Parts<I>> for Inputs<I> {
     type Error = OutOfOrder;
 
-    fn try_from(rows: Vec<Row<I>>) -> Result<Self, OutOfOrder> {
+    fn try_from(Parts { rows, brought }: Parts<I>) -> Result<Self, OutOfOrder> {
         let in_order = rows.is_sorted_by(|a, b| a.seat < b.seat);
-        if in_order { Ok(Inputs(rows)) } else { Err(OutOfOrder) }
+        if in_order { Ok(Inputs { rows, brought }) } else { Err(OutOfOrder) }
     }
 }

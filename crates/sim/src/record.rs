@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Inputs, Row, Seat, StateHash, Tick, from_canonical};
+use crate::{Brought, Inputs, Row, Seat, StateHash, Tick, Whose, from_canonical};
 
 /// One thing that happened in a session.
 ///
@@ -152,6 +152,9 @@ pub struct TickInputs {
     tick: Tick,
     rows: Vec<Stored>,
     bytes: Vec<u8>,
+    /// Whose each is that was brought, and where it ends in `gifts`.
+    brought: Vec<(Whose, u32)>,
+    gifts: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +170,13 @@ struct Stored {
 impl TickInputs {
     /// Tick 0, and nobody there.
     pub const fn new() -> TickInputs {
-        TickInputs { tick: Tick::ZERO, rows: Vec::new(), bytes: Vec::new() }
+        TickInputs {
+            tick: Tick::ZERO,
+            rows: Vec::new(),
+            bytes: Vec::new(),
+            brought: Vec::new(),
+            gifts: Vec::new(),
+        }
     }
 
     /// Another tick: what happened on every taken seat, lowest seat first.
@@ -181,6 +190,33 @@ impl TickInputs {
         self.tick = tick;
         self.rows.clear();
         self.bytes.clear();
+        self.brought.clear();
+        self.gifts.clear();
+    }
+
+    /// Something comes in from outside, before anything that is done.
+    ///
+    /// # Panics
+    /// If all of it comes to 4 GiB.
+    pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
+        self.gifts.extend_from_slice(bytes);
+        self.brought.push((whose, u32::try_from(self.gifts.len()).expect("what is brought is small")));
+    }
+
+    /// What came in from outside, in order.
+    pub fn brought(&self) -> impl Iterator<Item = Brought<&[u8]>> {
+        let mut start = 0;
+        self.brought.iter().map(move |(whose, end)| {
+            let bytes = &self.gifts[start..*end as usize];
+            start = *end as usize;
+            Brought { whose: *whose, bytes }
+        })
+    }
+
+    /// What a step is told of it, see [`decode_inputs`].
+    pub fn decode<I: DeserializeOwned>(&self, inputs: &mut Inputs<I>) {
+        decode_inputs(self.iter(), inputs);
+        self.brought().for_each(|Brought { whose, bytes }| inputs.bring(whose, bytes.to_vec()));
     }
 
     /// Adds a row.
@@ -228,7 +264,7 @@ impl TickInputs {
 
 impl PartialEq for TickInputs {
     fn eq(&self, other: &TickInputs) -> bool {
-        self.tick == other.tick && self.iter().eq(other.iter())
+        self.tick == other.tick && self.iter().eq(other.iter()) && self.brought().eq(other.brought())
     }
 }
 
@@ -274,8 +310,10 @@ mod tests {
             ],
         );
         let mut inputs: Inputs<u32> = Inputs::new();
-        decode_inputs(tick.iter(), &mut inputs);
+        tick.bring(Whose::Player(Seat(2)), b"kept");
+        tick.decode(&mut inputs);
         let seen: Vec<_> = inputs.iter().map(|row| (row.seat.0, row.joined, row.left, row.input)).collect();
         assert_eq!(seen, [(0, true, false, Some(300)), (1, false, true, None), (2, false, false, None)]);
+        assert!(inputs.brought().eq([Brought { whose: Whose::Player(Seat(2)), bytes: &b"kept"[..] }]));
     }
 }

@@ -28,6 +28,7 @@
 //! ```
 
 mod hosted;
+mod kept;
 mod scene;
 mod table;
 mod value;
@@ -35,6 +36,7 @@ mod value;
 pub use hosted::{
     Apart, Audience, Blend, Events, Hosted, Promise, Told, hosted_description_of, hosted_schema_of,
 };
+pub use kept::{MAX_KEPT, Parts, parts_in, put_part};
 pub use sametick_derive::Entity;
 pub use scene::{Row, Scene, Table};
 pub use table::markdown;

@@ -53,6 +53,7 @@ impl Crowd {
                 watch: false,
                 listed: false,
                 resume: None,
+                token: None,
             });
             let bytes = control::to_bytes(&join);
             crowd.host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));

@@ -5,7 +5,6 @@ use sametick_lockstep::message::CHECK_EVERY;
 use sametick_lockstep::planted::{self, Bug};
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
 use sametick_lockstep::session::Facts;
-use sametick_sim::record::decode_inputs;
 use sametick_sim::{Inputs, Rng, Row, StateHash, Tick, from_canonical};
 use sametick_store::disk::MemDisk;
 use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Record, TickInputs};
@@ -153,7 +152,7 @@ fn verify<G: Playable>(bytes: &[u8], closed: &Closed, see: &mut impl FnMut(&Reco
         see(record);
         match record {
             Record::Inputs(rows) => {
-                decode_inputs(rows.iter(), &mut inputs);
+                rows.decode(&mut inputs);
                 state.step(&inputs);
                 if rows.tick().0 as usize != ticks + 1 {
                     return Err(format!("tick {} follows {ticks}", rows.tick()));

@@ -63,6 +63,12 @@ pub const MAX_INPUT_BYTES: usize = 2048;
 /// The longest inputs of all seats together: what a reader has to hold, however few bytes it was given.
 pub const MAX_TICK_BYTES: usize = 8192;
 
+/// The longest thing that is brought into a tick from outside.
+pub const MAX_BROUGHT_BYTES: usize = 2048;
+
+/// Everything that is brought into one tick: with its inputs, less than a payload may have.
+pub const MAX_TICK_BROUGHT_BYTES: usize = 64 * 1024;
+
 /// The longest name of a player, commit or game.
 pub const MAX_NAME_BYTES: usize = 64;
 

@@ -1,13 +1,42 @@
 //! Claims to come back: made from the server's secret, so that none has to be kept and none can be guessed.
 
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::fmt;
 
+use sametick_sim::{Seat, Time};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 /// A peer of a session. Whoever drives a relay or a room gives one to each link, later ones to later links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);
+
+/// Who somebody is: the same over other links, in other rooms, and after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlayerId(pub u128);
+
+impl fmt::Debug for PlayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlayerId({self})")
+    }
+}
+
+impl fmt::Display for PlayerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What shows who somebody is: 128 random bits that only they have. Servers keep a hash of it.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token(pub [u8; 16]);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
 
 /// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
 /// ticks it has. Known to that peer and the server only.
@@ -63,6 +92,75 @@ impl Claims {
     pub fn is_good(&self, claim: &Claim, member: Member) -> bool {
         let is_its: bool = self.of(member).token.ct_eq(&claim.token).into();
         claim.run == self.run && is_its
+    }
+}
+
+/// Whoever has gone is remembered until so many others have.
+const MAX_GONE: usize = 256;
+
+/// Seats that wait for those who sat there.
+#[derive(Clone, Debug, Default)]
+pub struct Holds {
+    /// The last to go is the last.
+    gone: VecDeque<Hold>,
+}
+
+/// A seat that waits for whoever sat there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Where.
+    pub seat: Seat,
+    /// By which link they were there; none if that was before a restart.
+    pub member: Option<Member>,
+    /// Who they are, if that is known.
+    pub player: Option<PlayerId>,
+    /// Until when it waits. After that it is still theirs if it is free.
+    pub until: Time,
+    /// Nobody else gets it until then, not even if there is no other: they have been cut off, and have not said goodbye.
+    pub is_firm: bool,
+    /// What is to be brought back with them.
+    pub kept: Vec<u8>,
+}
+
+impl Holds {
+    /// Somebody has gone.
+    pub fn push(&mut self, hold: Hold) {
+        if self.gone.len() == MAX_GONE {
+            self.gone.pop_front();
+        }
+        self.gone.push_back(hold);
+    }
+
+    /// Whether a seat waits for somebody, and whether nobody else gets it.
+    pub fn of(&self, now: Time, seat: Seat) -> Option<&Hold> {
+        self.gone.iter().find(|hold| hold.seat == seat && now < hold.until)
+    }
+
+    /// Of these free seats, the one that somebody gets for whom none waits: one that waits for nobody, or else one whose player has
+    /// said goodbye.
+    pub fn free_among(&self, now: Time, free: impl Iterator<Item = Seat> + Clone) -> Option<Seat> {
+        let is_left = |seat: &Seat| self.of(now, *seat).is_none_or(|hold| !hold.is_firm);
+        free.clone().find(|seat| self.of(now, *seat).is_none()).or_else(|| free.clone().find(is_left))
+    }
+
+    /// The seat of whoever comes back, by who they are or by their claim.
+    pub fn find(&self, player: Option<PlayerId>, is_claimed: impl Fn(Member) -> bool) -> Option<&Hold> {
+        self.gone.iter().rev().find(|hold| {
+            let is_player = player.is_some() && hold.player == player;
+            // A claim alone gives nobody the seat of somebody whose name is known.
+            let is_free = hold.player.is_none() || hold.player == player;
+            is_player || is_free && hold.member.is_some_and(&is_claimed)
+        })
+    }
+
+    /// Somebody sits there now: nobody is waited for any more.
+    pub fn clear(&mut self, seat: Seat) {
+        self.gone.retain(|hold| hold.seat != seat);
+    }
+
+    /// Somebody must not come back.
+    pub fn forget(&mut self, player: PlayerId) {
+        self.gone.retain(|hold| hold.player != Some(player));
     }
 }
 

@@ -173,7 +173,8 @@ impl Arena {
             Action::Clear => self.people[at].plan = None,
             Action::Place(tile, kind) if place(&mut own, tile, kind, self) => {
                 self.map.insert(Block { tile, kind, health: kind.health(), owner: ask.number });
-                self.people[at].plan = None;
+                let person = &mut self.people[at];
+                (person.plan, person.life.built) = (None, person.life.built.saturating_add(1));
                 self.happened.push(Event::Built { by: ask.number, tile, kind });
             }
             Action::Remove(tile) if take_away(&mut own, tile, self) => {

@@ -4,8 +4,8 @@
 
 use alloc::vec::Vec;
 
-use sametick_sim::TickRate;
-use sametick_sim::replica::{self, Apart, Audience, Entity, Events, Hosted, Promise, Scene, ViewId};
+use sametick_sim::replica::{self, Apart, Audience, Entity, Events, Hosted, Parts, Promise, Scene, ViewId};
+use sametick_sim::{Seat, TickRate};
 
 use crate::around::Known;
 use crate::build::{self, may_place};
@@ -48,6 +48,8 @@ pub struct Player {
     pub alive: bool,
     /// Whether it is a bot.
     pub bot: bool,
+    /// Who they are, among [`CHARACTERS`](crate::kept::CHARACTERS).
+    pub character: u8,
 }
 
 /// The body of a player who is alive. Its number is the player's.
@@ -109,6 +111,7 @@ impl Hosted for Arena {
     const KINDS: &'static [replica::Kind] =
         &[Ground::KIND, Player::KIND, Avatar::KIND, Structure::KIND, Preview::KIND, Projectile::KIND];
     const UPDATES: TickRate = TickRate::hz(10);
+    const CHARACTERS: &'static [&'static str] = crate::kept::CHARACTERS;
 
     type Own = Own;
     type Event = Event;
@@ -190,6 +193,18 @@ impl Hosted for Arena {
         input.place = place;
     }
 
+    fn keep(&self, seat: Seat, out: &mut Vec<u8>) {
+        self.keep_person(seat, out);
+    }
+
+    fn keep_character(&self, seat: Seat, out: &mut Vec<u8>) {
+        self.keep_life(seat, out);
+    }
+
+    fn keep_parts(&self, parts: &mut Parts) {
+        self.keep_blocks(parts);
+    }
+
     fn command(held: &Input, command: Command, inputs: &mut Vec<Input>) {
         command::carry_out(held, command, inputs);
     }
@@ -197,9 +212,9 @@ impl Hosted for Arena {
 
 impl Arena {
     fn show_person(&self, person: &Person, scene: &mut Scene) {
-        let Person { own, plan, score, deaths, .. } = *person;
+        let Person { own, plan, score, deaths, character, .. } = *person;
         let (id, owner, place) = (u32::from(own.number), view_of(own.number), place_of(own.at));
-        let player = Player { score, deaths, alive: own.is_alive(), bot: person.is_bot() };
+        let player = Player { score, deaths, alive: own.is_alive(), bot: person.is_bot(), character };
         let seen_from = (self.rules.seats > MAX_KNOWN_SEATS).then_some(place);
         scene.put_at(id, owner, seen_from, &player);
         if own.is_alive() {

@@ -67,6 +67,7 @@ pub mod command;
 pub mod crowd;
 pub mod entities;
 mod input;
+pub mod kept;
 pub mod look;
 mod map;
 pub mod movement;

@@ -118,6 +118,13 @@ impl Map {
         if block.health > 0 { None } else { self.remove(tile) }
     }
 
+    /// What is nobody's becomes somebody's: whether it has.
+    pub(crate) fn adopt(&mut self, tile: Tile, owner: u16) -> bool {
+        let block = self.find(tile).ok().and_then(|at| self.blocks.get_mut(at));
+        let block = block.filter(|block| block.owner == NOBODY && block.kind != Kind::Rock);
+        block.map(|block| block.owner = owner).is_some()
+    }
+
     /// What someone has built stays, and is nobody's.
     pub(crate) fn disown(&mut self, owner: u16) {
         for block in self.blocks.iter_mut().filter(|block| block.owner == owner) {

@@ -5,6 +5,7 @@ use sametick_sim::Inputs;
 use crate::around::Around;
 use crate::build::{Ask, NOBODY};
 use crate::input::{Input, Walk};
+use crate::kept::CHARACTERS;
 use crate::movement::RADIUS;
 use crate::setup::FIRST_BOT;
 use crate::space::{At, Tile, UNIT, square, way};
@@ -92,7 +93,9 @@ impl Arena {
         for place in self.by_x.iter_mut().filter(|place| usize::from(place.index) >= at) {
             place.index += 1;
         }
-        self.people.insert(at, Person { own, ..Person::default() });
+        // Bots are a little of everything.
+        let character = if number < FIRST_BOT { 0 } else { (usize::from(number) % CHARACTERS.len()) as u8 };
+        self.people.insert(at, Person { own, character, ..Person::default() });
         self.by_x.insert(0, Place { x: 0, index: at as u16 });
         self.spawn(at);
         self.sort_by_x();
@@ -113,12 +116,14 @@ impl Arena {
     pub(crate) fn die(&mut self, at: usize, killer: u16) {
         let person = &mut self.people[at];
         let victim = person.own.number;
+        person.life.deaths = person.life.deaths.saturating_add(1);
         person.own.respawn = RESPAWN_TICKS;
         person.deaths = person.deaths.saturating_add(1);
         person.plan = None;
         if let Ok(at) = self.find(killer) {
             let person = &mut self.people[at];
             person.score = person.score.saturating_add(1);
+            person.life.kills = person.life.kills.saturating_add(1);
         }
         self.happened.push(Event::Killed { killer, victim });
     }

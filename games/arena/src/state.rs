@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::build::{Ask, BUILD_TICKS, Kind, MAX_BUILT, Plan};
 use crate::input::Walk;
+use crate::kept::{CHARACTERS, Life};
 use crate::map::Map;
 use crate::presence::{MAX_HEALTH, RESPAWN_TICKS};
 use crate::projectile::{FIRE_TICKS, MAX_SHOTS, SHOT_TICKS, Shot};
@@ -59,6 +60,10 @@ pub struct Person {
     pub score: u16,
     /// How often they were shot.
     pub deaths: u16,
+    /// Who they are, among [`CHARACTERS`](crate::kept::CHARACTERS).
+    pub character: u8,
+    /// What that character has done, here and elsewhere.
+    pub life: Life,
 }
 
 /// All of a player that is decided by what they do themselves: a screen foresees it with the code of the step.
@@ -221,7 +226,10 @@ impl Arena {
         let plan = |plan: &Plan| plan.ticks > 0 && plan.ticks <= crate::build::PREVIEW_TICKS;
         self.people.is_sorted_by(|a, b| a.own.number < b.own.number)
             && self.people.iter().all(|person| {
-                known(person.own.number) && person.own.fits(size) && person.plan.as_ref().is_none_or(plan)
+                known(person.own.number)
+                    && person.own.fits(size)
+                    && person.plan.as_ref().is_none_or(plan)
+                    && usize::from(person.character) < CHARACTERS.len()
             })
     }
 

@@ -46,6 +46,7 @@ impl Game for Arena {
         self.asks.clear();
         self.happened.clear();
         self.sit_all(inputs);
+        self.receive(inputs);
         self.play_bots();
         self.move_all();
         self.build();

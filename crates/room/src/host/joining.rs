@@ -2,19 +2,17 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::replica::{Hosted, ViewId};
 use sametick_sim::{Seat, Tick};
-use sametick_wire::claims::Claim;
+use sametick_wire::claims::{Claim, Hold, PlayerId};
 use sametick_wire::{Channel, Malformed, Member, control};
 
 use super::crew::Crew;
 use super::{Chair, Clock, CrewId, Host, Output, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
-
-/// Whoever has gone is remembered until so many others have.
-const MAX_GONE: usize = 64;
 
 /// So many may only look on: fewer than the crews of a view have places.
 pub const MAX_WATCHERS: usize = 1_024;
@@ -37,6 +35,7 @@ impl<G: Hosted> Host<G> {
             self.refuse(member, "another game is played in this room");
             return Ok(());
         }
+        let player = self.keeping.expected(member).map(|(player, _)| player);
         let seat = match self.place_for(member, join) {
             Ok(seat) => seat,
             Err(why) => {
@@ -44,10 +43,12 @@ impl<G: Hosted> Host<G> {
                 return Ok(());
             }
         };
+        self.keeping.forget_guest(member);
         let view = seat.map_or(WATCHERS, |seat| self.state.view_of(seat));
         let crew = self.board(member, view);
         let (name, commit) = (join.name.clone(), join.commit.clone());
-        self.who.insert(member, Who { name, commit, seat, crew, clock: Clock::default(), paced: self.tick });
+        let (clock, paced) = (Clock::default(), self.tick);
+        self.who.insert(member, Who { name, commit, seat, player, crew, clock, paced });
         let age_us = u32::try_from(self.now.micros_since(self.due(self.tick))).unwrap_or(u32::MAX);
         let claim = self.claims.of(member);
         self.say(member, &ToView::Welcome(Welcome { seat, view: view.0, tick: self.tick, age_us, claim }));
@@ -65,7 +66,8 @@ impl<G: Hosted> Host<G> {
             let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
             return if watchers < MAX_WATCHERS { Ok(None) } else { Err("too many look on already") };
         }
-        if let Some((old, seat)) = join.resume.and_then(|claim| self.seat_of_claim(&claim)) {
+        let (player, wish) = self.keeping.expected(member).unzip();
+        if let Some((old, seat)) = self.seat_of(player, join.resume) {
             self.who.remove(&old);
             self.disembark(old);
             self.outbox.push_bare(Output::Close(old, CAME_BACK));
@@ -74,40 +76,65 @@ impl<G: Hosted> Host<G> {
             }
             return Ok(Some(seat));
         }
-        let last = join.resume.and_then(|claim| self.last_seat_of_claim(&claim));
-        if let Some(seat) = last.filter(|seat| self.stay(*seat, member, join.resume)) {
+        let held = self.hold_of(player, join.resume);
+        let last = held.as_ref().map(|(seat, _)| *seat);
+        if let Some(seat) = last.filter(|seat| self.stay(*seat, member, player, join.resume)) {
             return Ok(Some(seat));
         }
-        let free = |seat: &Seat| self.chairs.get(seat.index()).is_some_and(Option::is_none);
-        let any = (0..self.chairs.len() as u16).map(Seat).find(free);
-        let seat = last.filter(free).or(any).ok_or(ROOM_IS_FULL)?;
+        let is_free = |seat: &Seat| self.chairs.get(seat.index()).is_some_and(Option::is_none);
+        let free = (0..self.chairs.len() as u16).map(Seat).filter(is_free);
+        let wish =
+            wish.flatten().filter(|seat| is_free(seat) && self.keeping.holds.of(self.now, *seat).is_none());
+        let any = || self.keeping.holds.free_among(self.now, free);
+        let seat = last.filter(is_free).or(wish).or_else(any).ok_or(ROOM_IS_FULL)?;
         self.chairs[seat.index()] = Some(Box::new(Chair::new(member)));
+        self.keeping.seat(member, seat, held.map(|(_, kept)| kept));
         Ok(Some(seat))
     }
 
+    /// A seat waits for somebody who was there before this host was.
+    pub(super) fn hold(&mut self, seat: Seat, player: PlayerId, for_us: u64) {
+        if seat.index() < self.chairs.len() {
+            let until = self.now.plus_micros(for_us);
+            let (player, kept) = (Some(player), Vec::new());
+            self.keeping.holds.push(Hold { seat, member: None, player, until, is_firm: true, kept });
+        }
+    }
+
     /// Whoever left a seat in this very tick and is back already has never gone. Returns whether it is so.
-    fn stay(&mut self, seat: Seat, member: Member, claim: Option<Claim>) -> bool {
-        let its = |chair: &Chair| claim.is_some_and(|claim| self.claims.is_good(&claim, chair.member));
+    fn stay(&mut self, seat: Seat, member: Member, player: Option<PlayerId>, claim: Option<Claim>) -> bool {
+        let hold = self
+            .keeping
+            .holds
+            .find(player, |gone| claim.is_some_and(|claim| self.claims.is_good(&claim, gone)));
+        let last = hold.and_then(|hold| hold.member);
+        let its = |chair: &Chair| last == Some(chair.member);
         let chair = self.chairs.get_mut(seat.index()).and_then(Option::as_mut);
         // Of somebody who has not even sat for a tick the log knows already that they came and went.
         let Some(chair) = chair.filter(|chair| chair.leaving.is_some() && !chair.joined && its(chair)) else {
             return false;
         };
         (chair.member, chair.leaving) = (member, None);
+        self.keeping.holds.clear(seat);
         true
     }
 
-    /// Who sits there still with this claim.
-    fn seat_of_claim(&self, claim: &Claim) -> Option<(Member, Seat)> {
-        let its = |member: &Member| self.claims.is_good(claim, *member);
-        let (member, who) = self.who.iter().find(|(member, who)| who.seat.is_some() && its(member))?;
+    /// Where somebody sits still, by who they are or by their claim. A claim alone gives nobody the seat of somebody else who is
+    /// known.
+    fn seat_of(&self, player: Option<PlayerId>, claim: Option<Claim>) -> Option<(Member, Seat)> {
+        let is_claimed = |member: Member| claim.is_some_and(|claim| self.claims.is_good(&claim, member));
+        let its = |member: Member, who: &Who| match who.player {
+            Some(known) => player == Some(known),
+            None => is_claimed(member),
+        };
+        let (member, who) = self.who.iter().find(|(member, who)| who.seat.is_some() && its(**member, who))?;
         Some((*member, who.seat?))
     }
 
-    /// Where whoever had this claim sat before they went.
-    fn last_seat_of_claim(&self, claim: &Claim) -> Option<Seat> {
-        let mut gone = self.gone.iter().rev();
-        gone.find(|(member, _)| self.claims.is_good(claim, *member)).map(|(_, seat)| *seat)
+    /// Where whoever comes back sat, and what was kept of them then.
+    fn hold_of(&self, player: Option<PlayerId>, claim: Option<Claim>) -> Option<(Seat, Vec<u8>)> {
+        let is_claimed = |member: Member| claim.is_some_and(|claim| self.claims.is_good(&claim, member));
+        self.keeping.holds.find(player, is_claimed).map(|hold| (hold.seat, hold.kept.clone()))
     }
 
     /// Takes somebody into the crew of a view; into another one of it if that is full.
@@ -135,6 +162,12 @@ impl<G: Hosted> Host<G> {
     }
 
     pub(super) fn remove(&mut self, member: Member, why: Leaving) {
+        self.keeping.forget_guest(member);
+        if let Some(seat) = self.who.get(&member).and_then(|who| who.seat)
+            && self.keep_seat(seat)
+        {
+            self.outbox.push_bare(Output::Kept(self.tick));
+        }
         let Some(who) = self.who.remove(&member) else { return };
         self.disembark(member);
         let Some(seat) = who.seat else { return };
@@ -150,11 +183,21 @@ impl<G: Hosted> Host<G> {
                 }));
             }
         }
-        if self.gone.len() == MAX_GONE {
-            self.gone.pop_front();
-        }
-        self.gone.push_back((member, seat));
+        self.hold_for(member, seat, who.player, why);
         self.say_to_others(member, &ToView::Went(seat));
+    }
+
+    /// The seat of somebody who has gone waits for them, unless they were thrown out.
+    fn hold_for(&mut self, member: Member, seat: Seat, player: Option<PlayerId>, why: Leaving) {
+        let kept = self.keeping.waiting_for(seat).unwrap_or_else(|| self.kept_of(seat));
+        self.keeping.vacate(seat);
+        if why == Leaving::Kicked {
+            player.into_iter().for_each(|player| self.keeping.holds.forget(player));
+            return;
+        }
+        let until = self.now.plus_micros(self.config.hold_us);
+        let is_firm = why == Leaving::TimedOut;
+        self.keeping.holds.push(Hold { seat, member: Some(member), player, until, is_firm, kept });
     }
 
     /// Says for the log who comes and goes in the next tick.
@@ -200,7 +243,7 @@ impl<G: Hosted> Host<G> {
     }
 
     fn refuse(&mut self, member: Member, why: &'static str) {
-        self.say(member, &ToView::Refused { why: why.to_string() });
+        self.say(member, &ToView::Refused { why: why.to_string(), bad_token: false });
     }
 
     fn say(&mut self, member: Member, message: &ToView) {

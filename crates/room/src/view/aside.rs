@@ -2,16 +2,50 @@
 
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Tick, Time};
-use sametick_wire::claims::Claim;
+use sametick_wire::claims::{Claim, Token};
 use sametick_wire::pacer::Path;
+use sametick_wire::{Channel, control};
 
-use super::View;
+use super::{Output, View};
+use crate::message::{Characters, ToHost};
 use crate::snapshot::Known;
 
 impl<G: Hosted> View<G> {
     /// What lets this view come back as who it is, once it is let in.
     pub fn claim(&self) -> Option<Claim> {
         self.claim
+    }
+
+    /// What shows who this player is, once the server has said so: to be kept for the next time.
+    pub fn token(&self) -> Option<Token> {
+        self.token
+    }
+
+    /// Comes as whoever has this token, over a link that has just opened.
+    pub fn come_as(&mut self, token: Token) {
+        self.token = Some(token);
+        self.rejoin(self.now, self.path);
+    }
+
+    /// Whether the token it came with was no good, so that it is somebody new.
+    pub fn is_somebody_new(&self) -> bool {
+        self.is_somebody_new
+    }
+
+    /// The characters of this player.
+    pub fn characters(&self) -> &Characters {
+        &self.characters
+    }
+
+    /// Plays on as another character.
+    pub fn choose_character(&mut self, name: &str) {
+        let message = ToHost::Character(name.into());
+        self.outbox.push(Output::Send(Channel::Control), |out| control::put(out, &message));
+    }
+
+    /// The tick after which everything that is kept is safe.
+    pub fn saved(&self) -> Option<Tick> {
+        self.saved
     }
 
     /// Comes back as who had this claim, over a link that has just opened.

@@ -6,7 +6,7 @@ use sametick_room::HostConfig;
 use sametick_room::host::{self, Host, MAX_CATCH_UP, MAX_WATCHERS};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_room::view::Status;
-use sametick_sim::record::{Record, decode_inputs};
+use sametick_sim::record::Record;
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Game, Inputs, Seat, StateHash, Tick, Time, from_canonical};
 use sametick_wire::{Channel, Member, control};
@@ -130,7 +130,7 @@ fn the_log_of_a_room_replays_to_the_same_states() {
     for record in &world.records {
         match record {
             Record::Inputs(tick) => {
-                decode_inputs(tick.iter(), &mut inputs);
+                tick.decode(&mut inputs);
                 state.step(&inputs);
             }
             Record::Check { tick, hash } => {
@@ -309,6 +309,7 @@ fn join(watch: bool) -> Join {
         watch,
         listed: false,
         resume: None,
+        token: None,
     }
 }
 

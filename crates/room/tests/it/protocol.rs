@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use sametick_room::message::{
-    Head, Join, PaceHead, Report, Seated, ToHost, ToView, Welcome, put_event, put_pace, put_update,
+    Characters, Head, Join, PaceHead, Report, Seated, ToHost, ToView, Welcome, put_event, put_pace,
+    put_update,
 };
 use sametick_sim::{Seat, Tick};
-use sametick_wire::claims::Claim;
+use sametick_wire::claims::{Claim, Token};
 use sametick_wire::control::to_bytes;
 
 const DOCUMENT: &str = include_str!("../../../../docs/protocol.md");
@@ -34,16 +35,25 @@ fn control_messages() {
         watch: false,
         listed: true,
         resume: None,
+        token: Some(Token([7; 16])),
     };
     documented("Enter", &to_bytes(&ToHost::Join(join)));
     let welcome = Welcome { seat: Some(Seat(1)), view: 1, tick: Tick(300), age_us: 9_000, claim: CLAIM };
     documented("Admitted", &to_bytes(&ToView::Welcome(welcome)));
-    documented("Full", &to_bytes(&ToView::Refused { why: "the room is full".into() }));
+    documented("Full", &to_bytes(&ToView::Refused { why: "the room is full".into(), bad_token: false }));
     let ada = Seated { seat: Seat(1), name: "ada".into() };
     documented("Everybody", &to_bytes(&ToView::Roster { seated: vec![ada.clone()] }));
     documented("Came", &to_bytes(&ToView::Came(ada)));
     documented("Went", &to_bytes(&ToView::Went(Seat(1))));
     documented("View", &to_bytes(&ToView::View(2)));
+    documented("Switch", &to_bytes(&ToHost::Character("smith".into())));
+    documented("Token", &to_bytes(&ToView::Token(Token([8; 16]))));
+    let characters = Characters {
+        active: "scout".into(),
+        all: vec![("scout".into(), vec![1, 2, 0, 5]), ("smith".into(), vec![])],
+    };
+    documented("Cast", &to_bytes(&ToView::Characters(characters)));
+    documented("Saved", &to_bytes(&ToView::Saved(Tick(301))));
     documented("Event", &to_bytes(&ToView::Event { tick: Tick(301), bytes: vec![2, 1, 0] }));
 }
 

@@ -261,6 +261,7 @@ where
                     watch: false,
                     listed: true,
                     resume: None,
+                    token: None,
                 });
                 Light::<G>::new(now, &join, path, wander)
             };

@@ -6,7 +6,7 @@ use sametick_lockstep::rows::MAX_SEATS;
 use sametick_sim::canon::{self, DecodeError, from_canonical};
 use sametick_sim::diff::{self, Difference};
 use sametick_sim::hash::{self, Part};
-use sametick_sim::record::{TickInputs, decode_inputs};
+use sametick_sim::record::TickInputs;
 use sametick_sim::replica::Hosted;
 use sametick_sim::sync_test::{Desync, sync_test};
 use sametick_sim::{
@@ -129,7 +129,7 @@ impl<G: Game> AnyGame for Known<G> {
         let mut ticks = rehearsal.ticks.iter();
         let count = u32::try_from(rehearsal.ticks.len()).unwrap_or(u32::MAX);
         sync_test::<G>(&setup, count, max_depth, |_, inputs| {
-            ticks.next().into_iter().for_each(|tick| decode_inputs(tick.iter(), inputs));
+            ticks.next().into_iter().for_each(|tick| tick.decode(inputs));
         })
     }
 }
@@ -149,7 +149,7 @@ impl<G: Game> Run for Running<G> {
 
     fn step(&mut self, inputs: &TickInputs) {
         assert_eq!(inputs.tick(), self.tick.next(), "ticks are played in order");
-        decode_inputs(inputs.iter(), &mut self.inputs);
+        inputs.decode(&mut self.inputs);
         self.state.step(&self.inputs);
         self.tick = inputs.tick();
     }

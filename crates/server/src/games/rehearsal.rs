@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use sametick_sim::record::{Leaving, Record, TickInputs, decode_inputs};
+use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::{Game, Inputs, Rng, Row, Seat, Tick, to_canonical};
 use sametick_store::log::Header;
 
@@ -104,7 +104,7 @@ pub fn rehearse<G: Game>(
         for seat in (0..seats).map(Seat) {
             act(&state, seat, autopilot, &mut players, &mut rng, &mut now);
         }
-        decode_inputs(now.iter(), &mut inputs);
+        now.decode(&mut inputs);
         let survived = catch_unwind(AssertUnwindSafe(|| state.step(&inputs))).is_ok();
         rehearsal.ticks.push(now);
         if !survived {

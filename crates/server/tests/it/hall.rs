@@ -196,7 +196,7 @@ impl<G: Hosted> Hall<G> {
                 Record::Inputs(rows) => {
                     tick = tick.next();
                     assert_eq!(rows.tick(), tick, "every tick is written down");
-                    sametick_sim::record::decode_inputs(rows.iter(), &mut inputs);
+                    rows.decode(&mut inputs);
                     state.step(&inputs);
                 }
                 Record::Check { tick: of, hash } => {

@@ -8,7 +8,7 @@ use postcard_schema::Schema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Entity, Kind, Scene, ViewId};
+use super::{Entity, Kind, Parts, Scene, ViewId};
 use crate::{Game, SchemaHash, Seat, TickRate, description_of, schema};
 
 /// A game that can also run in an authoritative room: the host steps it, and players see what concerns them.
@@ -27,6 +27,10 @@ pub trait Hosted: Game {
 
     /// How a wrong foresight is mended.
     const BLEND: Blend = Blend { over_us: 100_000 };
+
+    /// The characters that a player may have, each with what is kept of it wherever they play; the first if they choose none. Their
+    /// names are short, of lower-case letters, digits and hyphens.
+    const CHARACTERS: &'static [&'static str] = &[];
 
     /// What a player's screen foresees of itself: in full, so that what is foreseen from it is what the host comes to.
     /// Its codes must lose nothing.
@@ -75,6 +79,25 @@ pub trait Hosted: Game {
     /// that cares keeps it in the input, where it is logged and replayed.
     fn order(input: &mut Self::Input, place: u16) {
         let _ = (input, place);
+    }
+
+    /// What is kept of whoever sits there, for when they come back: appended to `out`, at most
+    /// [`MAX_KEPT`](super::MAX_KEPT) bytes. It comes again as [`Whose::Player`](crate::Whose) among
+    /// [`Inputs::brought`](crate::Inputs::brought), perhaps to a later build of the game.
+    fn keep(&self, seat: Seat, out: &mut Vec<u8>) {
+        let _ = (seat, out);
+    }
+
+    /// What is kept of the character of whoever sits there. It comes again, wherever they play, as
+    /// [`Whose::Character`](crate::Whose): the canonical bytes of the character's name and of what is appended here.
+    fn keep_character(&self, seat: Seat, out: &mut Vec<u8>) {
+        let _ = (seat, out);
+    }
+
+    /// What stands in the place that outlives the room. It comes again as [`Whose::Place`](crate::Whose), see
+    /// [`parts_in`](super::parts_in).
+    fn keep_parts(&self, parts: &mut Parts) {
+        let _ = parts;
     }
 
     /// What a command means: one input for each of the next ticks. `held` is what the seat did last.

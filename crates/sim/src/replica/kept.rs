@@ -33,7 +33,10 @@ impl Parts {
     /// # Panics
     /// If its number is not higher than those before, or it has more than [`MAX_KEPT`] bytes.
     pub fn put(&mut self, number: u32, part: &[u8]) {
-        assert!(self.ends.last().is_none_or(|last| last.0 < number), "parts come in the order of their numbers");
+        assert!(
+            self.ends.last().is_none_or(|last| last.0 < number),
+            "parts come in the order of their numbers"
+        );
         assert!(part.len() <= MAX_KEPT, "a part is small");
         self.bytes.extend_from_slice(part);
         self.ends.push((number, self.bytes.len()));

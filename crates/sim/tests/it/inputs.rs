@@ -1,7 +1,7 @@
 //! What a step is told about the seats.
 
 use proptest::prelude::*;
-use sametick_sim::{Inputs, Row, Seat, from_canonical, to_canonical};
+use sametick_sim::{Inputs, Row, Seat, Whose, from_canonical, to_canonical};
 
 #[test]
 fn a_seat_can_come_act_and_go_in_one_tick() {
@@ -38,14 +38,20 @@ fn golden_bytes() {
     let mut inputs = Inputs::new();
     inputs.set(Seat(2), 300_u16);
     inputs.join(Seat(0));
-    assert_eq!(to_canonical(&inputs).unwrap(), [2, 0, 1, 0, 0, 2, 0, 0, 1, 0xac, 2]);
+    assert_eq!(to_canonical(&inputs).unwrap(), [2, 0, 1, 0, 0, 2, 0, 0, 1, 0xac, 2, 0]);
+    inputs.bring(Whose::Player(Seat(2)), vec![9]);
+    inputs.bring(Whose::Place, vec![]);
+    let bytes = to_canonical(&inputs).unwrap();
+    assert_eq!(bytes[bytes.len() - 6..], [1, 2, 1, 9, 0, 0]);
+    assert_eq!(from_canonical::<Inputs<u16>>(&bytes), Ok(inputs));
 }
 
 #[test]
 fn rows_out_of_order_are_refused() {
     let row = |seat| Row { seat: Seat(seat), joined: false, left: false, input: Some(1_u8) };
     for rows in [vec![row(2), row(1)], vec![row(1), row(1)]] {
-        assert!(from_canonical::<Inputs<u8>>(&to_canonical(&rows).unwrap()).is_err());
+        let nothing: [u8; 0] = [];
+        assert!(from_canonical::<Inputs<u8>>(&to_canonical(&(rows, nothing.to_vec())).unwrap()).is_err());
     }
 }
 

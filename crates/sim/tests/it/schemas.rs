@@ -40,23 +40,35 @@ fn a_description_reads_line_by_line() {
     assert_eq!(
         schema::description::<Inputs<Order>>(),
         "\
-Inputs: newtype
-Inputs.0: sequence
-Inputs.0[]: struct Row
-Inputs.0[].seat: newtype Seat
-Inputs.0[].seat.0: u16
-Inputs.0[].joined: bool
-Inputs.0[].left: bool
-Inputs.0[].input: option
-Inputs.0[].input?: enum Order
-Inputs.0[].input?::0 Stop: unit
-Inputs.0[].input?::1 Turn: newtype
-Inputs.0[].input?::1 Turn.0: f32
-Inputs.0[].input?::2 Fire: struct
-Inputs.0[].input?::2 Fire.tube: u8
-Inputs.0[].input?::2 Fire.at: tuple
-Inputs.0[].input?::2 Fire.at.0: f32
-Inputs.0[].input?::2 Fire.at.1: f32
+Inputs: struct
+Inputs.rows: sequence
+Inputs.rows[]: struct Row
+Inputs.rows[].seat: newtype Seat
+Inputs.rows[].seat.0: u16
+Inputs.rows[].joined: bool
+Inputs.rows[].left: bool
+Inputs.rows[].input: option
+Inputs.rows[].input?: enum Order
+Inputs.rows[].input?::0 Stop: unit
+Inputs.rows[].input?::1 Turn: newtype
+Inputs.rows[].input?::1 Turn.0: f32
+Inputs.rows[].input?::2 Fire: struct
+Inputs.rows[].input?::2 Fire.tube: u8
+Inputs.rows[].input?::2 Fire.at: tuple
+Inputs.rows[].input?::2 Fire.at.0: f32
+Inputs.rows[].input?::2 Fire.at.1: f32
+Inputs.brought: sequence
+Inputs.brought[]: struct Brought
+Inputs.brought[].whose: enum Whose
+Inputs.brought[].whose::0 Place: unit
+Inputs.brought[].whose::1 Player: newtype
+Inputs.brought[].whose::1 Player.0: newtype Seat
+Inputs.brought[].whose::1 Player.0.0: u16
+Inputs.brought[].whose::2 Character: newtype
+Inputs.brought[].whose::2 Character.0: newtype Seat
+Inputs.brought[].whose::2 Character.0.0: u16
+Inputs.brought[].bytes: sequence
+Inputs.brought[].bytes[]: u8
 "
     );
 }

@@ -6,7 +6,7 @@ use sametick_arena::{Arena, Avatar, Input, Setup, Structure, pilot};
 use sametick_room::pair::{Player, Trial, Watch};
 use sametick_room::view::View;
 use sametick_room::{Host, HostConfig};
-use sametick_sim::record::{Record, decode_inputs};
+use sametick_sim::record::Record;
 use sametick_sim::replica::{Entity, Hosted, Scene, ViewId};
 use sametick_sim::{Game, Inputs, Rng, StateHash, Tick};
 use sametick_wire::Carrier;
@@ -94,7 +94,7 @@ fn replay(seed: u64, records: &[Record]) -> u32 {
     for record in records {
         match record {
             Record::Inputs(tick) => {
-                decode_inputs(tick.iter(), &mut inputs);
+                tick.decode(&mut inputs);
                 state.step(&inputs);
             }
             Record::Check { tick, hash } => {

@@ -4,11 +4,11 @@
 //! what changed is coded as the exclusive or with the last input, byte by byte. Nothing says which seats are taken or
 //! which tick it is: the [timeline](super::timeline) knows.
 
-use sametick_sim::{Seat, StateHash, Tick};
+use sametick_sim::{Brought, Seat, StateHash, Tick, Whose};
 
 use super::model::Models;
 use super::timeline::Place;
-use super::{LONG_SEAT, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
+use super::{LONG_SEAT, MAX_BROUGHT_BYTES, MAX_INPUT_BYTES, MAX_NAME_BYTES, MAX_PLACE_BYTES};
 use sametick_sim::record::{Leaving, Record};
 use sametick_wire::range::Coder;
 
@@ -24,11 +24,12 @@ mod kind {
     pub(super) const DISPUTE: usize = 7;
     pub(super) const RESUMED: usize = 8;
     pub(super) const END: usize = 9;
+    pub(super) const BROUGHT: usize = 10;
 }
 
 /// Bits that hold the length of any input.
 const LENGTH_BITS: u32 = 12;
-const _: () = assert!(MAX_INPUT_BYTES < 1 << LENGTH_BITS);
+const _: () = assert!(MAX_INPUT_BYTES < 1 << LENGTH_BITS && MAX_BROUGHT_BYTES < 1 << LENGTH_BITS);
 
 /// One seat's input, or that it is missing; either way `place.last` is what was last there. The length is at most 4095:
 /// a reader has to check it.
@@ -119,10 +120,42 @@ pub(super) fn put_event(
     }
 }
 
+/// Something that is brought into the tick that follows.
+pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: Brought<&[u8]>) {
+    put_kind(coder, models, kind::BROUGHT);
+    let whose = match brought.whose {
+        Whose::Place => 0,
+        Whose::Player(_) => 1,
+        Whose::Character(_) => 2,
+    };
+    coder.even(whose, 2);
+    if let Some(seat) = brought.whose.seat() {
+        put_seat(coder, seat);
+    }
+    coder.even(brought.bytes.len() as u64, LENGTH_BITS);
+    brought.bytes.iter().for_each(|byte| _ = coder.even(u64::from(*byte), 8));
+}
+
+fn take_brought(coder: &mut impl Coder) -> Taken {
+    let whose = match coder.even(0, 2) {
+        0 => Whose::Place,
+        1 => Whose::Player(take_seat(coder)),
+        2 => Whose::Character(take_seat(coder)),
+        _ => return Taken::Nonsense("something brought that is nobody's"),
+    };
+    let length = coder.even(0, LENGTH_BITS) as usize;
+    if length > MAX_BROUGHT_BYTES {
+        return Taken::Nonsense("something brought that is longer than a log takes");
+    }
+    Taken::Brought(Brought { whose, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
+}
+
 /// What [`take_event`] found.
 pub(super) enum Taken {
     /// The next record.
     Event(Record),
+    /// A part of the tick that follows.
+    Brought(Brought<Vec<u8>>),
     /// The frame is over.
     EndOfFrame,
     /// Nothing that was ever written.
@@ -137,6 +170,7 @@ pub(super) fn take_event(coder: &mut impl Coder, models: &mut Models, commit: &s
         kind::LEFT => take_left(coder, next),
         kind::RESUMED => Taken::Event(Record::Resumed { unix_ms: coder.even(0, 64) }),
         kind::END => Taken::Event(Record::End),
+        kind::BROUGHT => take_brought(coder),
         kind @ kind::CHECK..=kind::DISPUTE => take_about_closed(coder, models, next, kind),
         _ => Taken::Nonsense("an unknown kind of event"),
     }

@@ -2,13 +2,13 @@
 
 use std::mem;
 
-use sametick_sim::{Row, Tick};
+use sametick_sim::{Brought, Row, Tick};
 
 use super::body::{Taken, code_input, take_event};
 use super::group::Group;
 use super::model::Models;
 use super::timeline::{Misplaced, Timeline};
-use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+use super::{MAX_INPUT_BYTES, MAX_TICK_BROUGHT_BYTES, MAX_TICK_BYTES};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_wire::range::{Coder, RangeDecoder};
 
@@ -25,6 +25,8 @@ pub(super) struct LogDecoder {
     record: Record,
     /// The memory of the last inputs, while `record` is something else.
     spare: TickInputs,
+    /// What is brought into the tick that is being read.
+    brought: Vec<Brought<Vec<u8>>>,
 }
 
 /// Bytes that are whole, but that no writer of ours has written; and what is wrong with them.
@@ -41,6 +43,7 @@ impl LogDecoder {
             in_frame: false,
             record: Record::End,
             spare: TickInputs::new(),
+            brought: Vec::new(),
         }
     }
 
@@ -94,18 +97,31 @@ impl LogDecoder {
     pub(super) fn next(&mut self) -> Result<Option<&Record>, Nonsense> {
         let Some(timeline) = self.timeline.as_mut().filter(|_| self.in_frame) else { return Ok(None) };
         let mut coder = self.range.over(&self.payload);
-        if !coder.bit(self.models.event(), false) {
-            if !matches!(self.record, Record::Inputs(_)) {
-                self.record = Record::Inputs(mem::take(&mut self.spare));
+        let mut brought_bytes = 0;
+        loop {
+            if !coder.bit(self.models.event(), false) {
+                if !matches!(self.record, Record::Inputs(_)) {
+                    self.record = Record::Inputs(mem::take(&mut self.spare));
+                }
+                let Record::Inputs(inputs) = &mut self.record else { unreachable!("it was just set") };
+                take_inputs(&mut coder, &mut self.models, timeline, inputs)?;
+                self.brought.drain(..).for_each(|brought| inputs.bring(brought.whose, &brought.bytes));
+                break;
             }
-            let Record::Inputs(inputs) = &mut self.record else { unreachable!("it was just set") };
-            take_inputs(&mut coder, &mut self.models, timeline, inputs)?;
-        } else {
             match take_event(&mut coder, &mut self.models, &self.commit, timeline.next) {
+                Taken::Brought(brought) => {
+                    brought_bytes += brought.bytes.len();
+                    if brought_bytes > MAX_TICK_BROUGHT_BYTES || self.brought.len() > MAX_TICK_BROUGHT_BYTES {
+                        return Err("more brought into a tick than a log takes");
+                    }
+                    self.brought.push(brought);
+                }
+                _ if !self.brought.is_empty() => return Err("something brought into no tick"),
                 Taken::Event(event) => {
                     timeline.check(&event).map_err(|_| "an event that cannot come here")?;
                     timeline.apply(&event);
                     self.set_record(event);
+                    break;
                 }
                 Taken::EndOfFrame => {
                     self.in_frame = false;

@@ -249,6 +249,9 @@ fn events_of_tick(inputs: &TickInputs) -> Vec<Event> {
     let event =
         |kind: &str, seat, detail| Event { kind: kind.into(), tick: Some(inputs.tick()), seat, detail };
     let mut list = vec![event("tick", None, String::new())];
+    list.extend(inputs.brought().map(|gift| {
+        event("brought", gift.whose.seat(), format!("{} 0x{}", gift.whose.name(), hex(gift.bytes)))
+    }));
     list.extend(inputs.iter().map(|row| event("input", Some(row.seat), detail_of(&row))));
     list
 }
@@ -306,7 +309,9 @@ fn events_of_line(value: &Value) -> Option<Vec<Event>> {
         kept.map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
     };
     let event = |kind: &str, of: &Value, detail| Event { kind: kind.into(), tick, seat: seat(of), detail };
-    let mut list = vec![event(kind, value, detail(value, &["kind", "tick", "seat", "rows"]))];
+    let mut list = vec![event(kind, value, detail(value, &["kind", "tick", "seat", "rows", "brought"]))];
+    let brought = value["brought"].as_array().into_iter().flatten();
+    list.extend(brought.map(|gift| event("brought", gift, detail(gift, &["seat"]))));
     let rows = value["rows"].as_array().into_iter().flatten();
     list.extend(rows.map(|row| event("input", row, detail(row, &["seat"]))));
     Some(list)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use sametick_sim::Tick;
 
-use super::body::{code_input, put_end, put_event};
+use super::body::{code_input, put_brought, put_end, put_event};
 use super::frame::{self, FrameKind, MAGIC, VERSION};
 use super::group;
 use super::header::{BadHeader, Header};
@@ -162,6 +162,9 @@ impl LogEncoder {
     pub fn push_inputs(&mut self, inputs: &TickInputs) -> Result<(), PushError> {
         self.timeline.check_inputs(inputs)?;
         self.open_frame();
+        for brought in inputs.brought() {
+            put_brought(&mut self.range, &mut self.models, brought);
+        }
         self.range.bit(self.models.event(), false);
         for (place, row) in self.timeline.places.iter_mut().zip(inputs.iter()) {
             code_input(&mut self.range, &mut self.models, place, row.input);

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use sametick_sim::Row;
+use sametick_sim::{Brought, Row};
 use serde_json::{Map, Value, json};
 
 use crate::disk::Source;
@@ -69,7 +69,12 @@ pub fn record_to_json(record: &Record) -> Value {
             put("name", name.as_str().into());
             put("commit", commit.as_str().into());
         }
-        Record::Inputs(inputs) => put("rows", rows_to_json(inputs)),
+        Record::Inputs(inputs) => {
+            put("rows", rows_to_json(inputs));
+            if inputs.brought().next().is_some() {
+                put("brought", inputs.brought().map(|brought| brought_to_json(&brought)).collect());
+            }
+        }
         Record::Check { hash, .. } | Record::Dissent { hash, .. } => put("hash", hash.to_string().into()),
         Record::Snapshot { hash, place, .. } => {
             put("hash", hash.to_string().into());
@@ -97,6 +102,17 @@ fn row_to_json(row: &Row<&[u8]>) -> Value {
     if let Some(input) = row.input {
         object.insert("input".into(), hex(input).into());
     }
+    Value::Object(object)
+}
+
+/// `{"whose":"player","seat":0,"bytes":"07"}`; what is the place's has no seat.
+fn brought_to_json(brought: &Brought<&[u8]>) -> Value {
+    let mut object = Map::new();
+    object.insert("whose".into(), brought.whose.name().into());
+    if let Some(seat) = brought.whose.seat() {
+        object.insert("seat".into(), seat.0.into());
+    }
+    object.insert("bytes".into(), hex(brought.bytes).into());
     Value::Object(object)
 }
 

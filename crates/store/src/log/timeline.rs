@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use sametick_sim::{Row, Seat, Tick};
 
 use super::model::SeatModels;
-use super::{MAX_INPUT_BYTES, MAX_TICK_BYTES};
+use super::{MAX_BROUGHT_BYTES, MAX_INPUT_BYTES, MAX_TICK_BROUGHT_BYTES, MAX_TICK_BYTES};
 use sametick_sim::record::{Record, TickInputs};
 
 /// How many comings and goings a rewind can undo. Rewinds go back seconds; this is a stadium emptying itself twice.
@@ -201,7 +201,14 @@ impl Timeline {
         // A seat that omits this tick keeps its last input.
         let held = |(place, row): (&Place, Row<&[u8]>)| row.input.map_or(place.last.len(), <[u8]>::len);
         let all = self.places.iter().zip(inputs.iter()).map(held).sum::<usize>();
-        if longest > MAX_INPUT_BYTES || all > MAX_TICK_BYTES { Err(Misplaced::TooLong(tick)) } else { Ok(()) }
+        let brought = inputs.brought().map(|brought| brought.bytes.len());
+        let (longest_brought, all_brought) =
+            brought.fold((0, 0), |(longest, all), length| (longest.max(length), all + length));
+        let fits = longest <= MAX_INPUT_BYTES
+            && all <= MAX_TICK_BYTES
+            && longest_brought <= MAX_BROUGHT_BYTES
+            && all_brought <= MAX_TICK_BROUGHT_BYTES;
+        if fits { Ok(()) } else { Err(Misplaced::TooLong(tick)) }
     }
 
     /// The tick is over: who joined is there, who was leaving is gone.

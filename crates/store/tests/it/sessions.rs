@@ -1,6 +1,6 @@
 //! Sessions to log: random ones with everything in them, and the workload that the size of a log is measured on.
 
-use sametick_sim::{Rng, Row, Seat, StateHash, Tick};
+use sametick_sim::{Rng, Row, Seat, StateHash, Tick, Whose};
 use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, Record, TickInputs};
 
 /// The header of every test.
@@ -83,6 +83,12 @@ impl Wild {
         for &(seat, joined, left) in &rows {
             let input = self.input(seat);
             inputs.push(Row { seat, joined, left, input: input.as_deref() });
+        }
+        for _ in 0..self.rng.below(3).saturating_sub(1) {
+            let seat = SEATS[self.rng.below(6) as usize];
+            let whose = [Whose::Place, Whose::Player(seat), Whose::Character(seat)];
+            let bytes: Vec<u8> = (0..self.rng.below(40)).map(|_| self.rng.next_u64() as u8).collect();
+            inputs.bring(whose[self.rng.below(3) as usize], &bytes);
         }
         self.records.push(Record::Inputs(inputs));
         self.seated.push(rows.iter().filter(|row| !row.2).map(|row| row.0).collect());

@@ -6,6 +6,7 @@ mod commands;
 mod determinism;
 mod field;
 mod foresight;
+mod kept;
 mod page;
 mod properties;
 mod rules;

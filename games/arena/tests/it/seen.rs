@@ -54,7 +54,10 @@ fn everyone_is_seen_where_they_are() {
     assert_eq!(scene.get::<Ground>(0), Some(Ground { size: 48 }));
     let own = field.own(0);
     assert_eq!(scene.get::<Avatar>(0), Some(Avatar { at: own.at, aim: 0, health: MAX_HEALTH }));
-    assert_eq!(scene.get::<Player>(1), Some(Player { score: 0, deaths: 0, alive: true, bot: false }));
+    assert_eq!(
+        scene.get::<Player>(1),
+        Some(Player { score: 0, deaths: 0, alive: true, bot: false, character: 0 })
+    );
     let place = Some([own.at[0] as f32, own.at[1] as f32, 0.0]);
     assert_eq!(row::<Avatar>(&scene, 0), Row { id: 0, owner: Some(ViewId(0)), place });
     assert_eq!(field.arena.eye(ViewId(0)), place);
@@ -100,7 +103,10 @@ fn the_dead_have_no_avatar() {
     }
     let scene = scene_of(&field);
     assert_eq!(scene.get::<Avatar>(1), None);
-    assert_eq!(scene.get::<Player>(1), Some(Player { score: 0, deaths: 1, alive: false, bot: false }));
+    assert_eq!(
+        scene.get::<Player>(1),
+        Some(Player { score: 0, deaths: 1, alive: false, bot: false, character: 0 })
+    );
     assert!(field.arena.eye(ViewId(1)).is_some(), "they look on from where they fell");
 }
 

@@ -1,0 +1,173 @@
+//! What outlives a room: where somebody was and what was theirs, what their character has done anywhere, and what was built.
+//!
+//! Each begins with the number of its form, so that a later build knows what an earlier one wrote. What cannot be read is as if
+//! nothing had been kept.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use postcard_schema::Schema;
+use sametick_sim::replica::{Parts, parts_in};
+use sametick_sim::{Inputs, Seat, Whose, canon, from_canonical};
+use serde::{Deserialize, Serialize};
+
+use crate::around::Around;
+use crate::build::{Kind, MAX_BUILT, NOBODY};
+use crate::input::Input;
+use crate::map::Block;
+use crate::movement::{RADIUS, overlaps};
+use crate::presence::{MAX_HEALTH, RESPAWN_TICKS};
+use crate::space::{At, Tile, UNIT};
+use crate::state::Arena;
+
+/// Who somebody can be. They look different, and each has a life of its own.
+pub const CHARACTERS: &[&str] = &["scout", "guard", "smith"];
+
+/// The form in which this build writes.
+const FORM: u8 = 1;
+
+/// Of somebody who was there. Behind it are the numbers of the tiles on which stands what they have built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Saved {
+    at: At,
+    aim: u8,
+    health: u8,
+    score: u16,
+    deaths: u16,
+}
+
+/// Bytes of a tile's number.
+const TILE_BYTES: usize = 3;
+
+/// What a character has done, wherever it played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
+pub struct Life {
+    /// How many it has shot.
+    pub kills: u32,
+    /// How often it was shot.
+    pub deaths: u32,
+    /// How much it has built.
+    pub built: u32,
+}
+
+impl Life {
+    /// What was kept of a character; nothing done yet if it cannot be read.
+    pub fn of_kept(kept: &[u8]) -> Life {
+        read(kept).unwrap_or_default()
+    }
+}
+
+fn read<T: for<'de> Deserialize<'de>>(kept: &[u8]) -> Option<T> {
+    let (form, rest) = kept.split_first()?;
+    (*form == FORM).then(|| from_canonical(rest).ok())?
+}
+
+fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) {
+    out.push(FORM);
+    canon::encode(value, out).expect("numbers can be written");
+}
+
+impl Arena {
+    /// Takes in what was kept.
+    pub(crate) fn receive(&mut self, inputs: &Inputs<Input>) {
+        for brought in inputs.brought() {
+            match brought.whose {
+                Whose::Place => self.rebuild(brought.bytes),
+                Whose::Player(seat) => self.restore(seat, brought.bytes),
+                Whose::Character(seat) => self.cast(seat, brought.bytes),
+            }
+        }
+    }
+
+    /// What stood there stands again, and is nobody's until they come back.
+    fn rebuild(&mut self, bytes: &[u8]) {
+        let size = i32::from(self.rules.size);
+        for (number, part) in parts_in(bytes) {
+            let Some((kind, health)) = read::<(u8, u8)>(part) else { continue };
+            let kind = Kind::of_code(kind).filter(|kind| *kind != Kind::Rock);
+            let tile = Tile::of_number(number).filter(|tile| tile.x() < size && tile.y() < size);
+            let (Some(kind), Some(tile)) = (kind, tile) else { continue };
+            let mut is_free = !self.is_solid(tile.x(), tile.y());
+            self.others(NOBODY, tile.centre(), UNIT, |_, at| is_free &= !overlaps(at, tile.x(), tile.y()));
+            if is_free && (1..=kind.health()).contains(&health) {
+                self.map.insert(Block { tile, kind, health, owner: NOBODY });
+            }
+        }
+    }
+
+    fn restore(&mut self, seat: Seat, bytes: &[u8]) {
+        let Some((count, rest)) = bytes.split_first() else { return };
+        let Some((tiles, rest)) = rest.split_at_checked(usize::from(*count) * TILE_BYTES) else { return };
+        let (Some(saved), Ok(at)) = (read::<Saved>(rest), self.find(seat.0)) else { return };
+        if self.is_room_at(seat.0, saved.at) {
+            self.people[at].own.at = saved.at;
+            self.sort_by_x();
+        }
+        let person = &mut self.people[at];
+        (person.score, person.deaths, person.own.aim) = (saved.score, saved.deaths, saved.aim);
+        person.own.health = saved.health.min(MAX_HEALTH);
+        person.own.respawn = if person.own.health == 0 { RESPAWN_TICKS } else { 0 };
+        for tile in tiles.chunks_exact(TILE_BYTES) {
+            let number = tile.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
+            let own = &mut self.people[at].own;
+            let tile = Tile::of_number(number).filter(|_| own.built < MAX_BUILT);
+            if tile.is_some_and(|tile| self.map.adopt(tile, own.number)) {
+                own.built += 1;
+            }
+        }
+    }
+
+    /// Whether somebody can stand there: on the map, in no wall, and on nobody's feet.
+    fn is_room_at(&self, number: u16, place: At) -> bool {
+        let end = i32::from(self.rules.size) * UNIT;
+        let mut is_free = place.iter().all(|part| (0..=end).contains(part));
+        let [column, row] = place.map(|part| part.div_euclid(UNIT));
+        for (x, y) in (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (column + dx, row + dy))) {
+            is_free &= !(self.is_solid(x, y) && overlaps(place, x, y));
+        }
+        self.others(number, place, 2 * RADIUS, |_, _| is_free = false);
+        is_free
+    }
+
+    fn cast(&mut self, seat: Seat, bytes: &[u8]) {
+        let Ok((name, kept)) = from_canonical::<(String, Vec<u8>)>(bytes) else { return };
+        let (Some(character), Ok(at)) =
+            (CHARACTERS.iter().position(|known| *known == name), self.find(seat.0))
+        else {
+            return;
+        };
+        let person = &mut self.people[at];
+        (person.character, person.life) = (character as u8, Life::of_kept(&kept));
+    }
+
+    pub(crate) fn keep_person(&self, seat: Seat, out: &mut Vec<u8>) {
+        let Some(person) = self.at_seat(seat) else { return };
+        let start = out.len();
+        out.push(0);
+        let blocks = self.map.blocks().iter().filter(|block| block.owner == seat.0);
+        for block in blocks.take(MAX_BUILT.into()) {
+            out[start] += 1;
+            out.extend_from_slice(&block.tile.number().to_le_bytes()[..TILE_BYTES]);
+        }
+        let saved = Saved {
+            at: person.own.at,
+            aim: person.own.aim,
+            health: person.own.health,
+            score: person.score,
+            deaths: person.deaths,
+        };
+        write(&saved, out);
+    }
+
+    pub(crate) fn keep_life(&self, seat: Seat, out: &mut Vec<u8>) {
+        if let Some(person) = self.at_seat(seat) {
+            write(&person.life, out);
+        }
+    }
+
+    pub(crate) fn keep_blocks(&self, parts: &mut Parts) {
+        for block in self.map.blocks().iter().filter(|block| block.kind != Kind::Rock) {
+            parts.put(block.tile.number(), &[FORM, block.kind.code(), block.health]);
+        }
+    }
+}
