@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use sametick_sim::{Seat, Tick};
 use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
-use sametick_wire::claims::{Claim, Token};
+use sametick_wire::claims::Claim;
 use sametick_wire::control::at_most;
+use sametick_wire::identity::Token;
 use serde::{Deserialize, Serialize};
 
 /// The longest setup a room can be begun with.

@@ -15,7 +15,8 @@ use alloc::vec::Vec;
 
 use sametick_sim::replica::{Entity, Hosted, Row, Scene, ViewId};
 use sametick_sim::{Seat, Tick, Time, from_canonical, to_canonical};
-use sametick_wire::claims::{Claim, Token};
+use sametick_wire::claims::Claim;
+use sametick_wire::identity::Token;
 use sametick_wire::inputs::{Opaque, put_inputs};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};

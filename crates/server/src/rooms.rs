@@ -223,6 +223,8 @@ impl Rooms {
             }
             // Rooms whose time has come are stepped one by one, as what they want is taken.
             Input::Timeout => self.due = self.now,
+            // These come from within.
+            Input::Known(..) | Input::Bring(..) | Input::Hold(..) => {}
         }
     }
 
@@ -264,6 +266,7 @@ impl Rooms {
             }
             host::Output::Record(record) => Some(Output::Record(id, record)),
             host::Output::Stepped(tick) => Some(Output::Stepped(id, tick)),
+            host::Output::Keep(_) | host::Output::Kept(_) => None,
             host::Output::WakeAt(at) => {
                 self.busy.pop_front();
                 self.rest(id, at);
@@ -331,7 +334,7 @@ impl Rooms {
                 self.tell(id, Input::Message(member, channel, bytes));
             }
             Err(Turned::Away(why)) => {
-                let refused = ToView::Refused { why: why.into() };
+                let refused = ToView::Refused { why: why.into(), bad_token: false };
                 if is_local(member) {
                     let tag = ToLocal::Message(member, Channel::Control);
                     self.locals.push(tag, |out| control::put(out, &refused));
@@ -347,9 +350,11 @@ impl Rooms {
     /// Begins a room as somebody asks for.
     fn begin(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<RoomId, Turned> {
         let door = self.doors.get(&member).ok_or(Turned::Out)?;
-        let ToHost::Join(join) = match channel {
-            Channel::Control => control::from_bytes(bytes).map_err(|_| Turned::Out)?,
-            _ => return Err(Turned::Out),
+        let Some(ToHost::Join(join)) = (match channel {
+            Channel::Control => control::from_bytes(bytes).ok(),
+            _ => None,
+        }) else {
+            return Err(Turned::Out);
         };
         if !join.is_sound() {
             return Err(Turned::Out);

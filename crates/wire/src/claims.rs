@@ -8,35 +8,11 @@ use sametick_sim::{Seat, Time};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
+use crate::identity::PlayerId;
+
 /// A peer of a session. Whoever drives a relay or a room gives one to each link, later ones to later links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);
-
-/// Who somebody is: the same over other links, in other rooms, and after a restart.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlayerId(pub u128);
-
-impl fmt::Debug for PlayerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlayerId({self})")
-    }
-}
-
-impl fmt::Display for PlayerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-/// What shows who somebody is: 128 random bits that only they have. Servers keep a hash of it.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Token(pub [u8; 16]);
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
 
 /// What lets a peer come back as who it was: its seat, though its last link may seem to be there still, and without the
 /// ticks it has. Known to that peer and the server only.

@@ -18,6 +18,7 @@ mod datagrams;
 pub mod frame;
 pub mod hello;
 pub mod hex;
+pub mod identity;
 pub mod inputs;
 mod lanes;
 pub mod link;

@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::replica::{Hosted, ViewId};
 use sametick_sim::{Seat, Tick};
-use sametick_wire::claims::{Claim, Hold, PlayerId};
+use sametick_wire::claims::{Claim, Hold};
+use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed, Member, control};
 
 use super::crew::Crew;

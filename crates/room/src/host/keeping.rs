@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use sametick_sim::replica::{Hosted, MAX_KEPT, Parts};
 use sametick_sim::{Seat, Tick, Whose};
 use sametick_wire::Member;
-use sametick_wire::claims::{Holds, PlayerId};
+use sametick_wire::claims::Holds;
+use sametick_wire::identity::PlayerId;
 
 use super::{Host, Output};
 

@@ -2,7 +2,8 @@
 
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Tick, Time};
-use sametick_wire::claims::{Claim, Token};
+use sametick_wire::claims::Claim;
+use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, control};
 

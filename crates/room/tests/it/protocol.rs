@@ -7,8 +7,9 @@ use sametick_room::message::{
     put_update,
 };
 use sametick_sim::{Seat, Tick};
-use sametick_wire::claims::{Claim, Token};
+use sametick_wire::claims::Claim;
 use sametick_wire::control::to_bytes;
+use sametick_wire::identity::Token;
 
 const DOCUMENT: &str = include_str!("../../../../docs/protocol.md");
 
@@ -35,7 +36,7 @@ fn control_messages() {
         watch: false,
         listed: true,
         resume: None,
-        token: Some(Token([7; 16])),
+        token: Some(Token::from_bytes([7; 16])),
     };
     documented("Enter", &to_bytes(&ToHost::Join(join)));
     let welcome = Welcome { seat: Some(Seat(1)), view: 1, tick: Tick(300), age_us: 9_000, claim: CLAIM };
@@ -47,7 +48,7 @@ fn control_messages() {
     documented("Went", &to_bytes(&ToView::Went(Seat(1))));
     documented("View", &to_bytes(&ToView::View(2)));
     documented("Switch", &to_bytes(&ToHost::Character("smith".into())));
-    documented("Token", &to_bytes(&ToView::Token(Token([8; 16]))));
+    documented("Token", &to_bytes(&ToView::Token(Token::from_bytes([8; 16]))));
     let characters = Characters {
         active: "scout".into(),
         all: vec![("scout".into(), vec![1, 2, 0, 5]), ("smith".into(), vec![])],

@@ -55,7 +55,7 @@ impl<G: Hosted> Light<G> {
     fn on_control(&mut self, message: ToView) {
         match message {
             ToView::Welcome(welcome) => self.seat = welcome.seat,
-            ToView::Refused { why } => self.refused = Some(why),
+            ToView::Refused { why, .. } => self.refused = Some(why),
             ToView::Roster { seated } => self.seen.players = seated.len(),
             ToView::Came(_) => self.seen.players += 1,
             _ => {}

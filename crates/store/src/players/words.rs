@@ -1,56 +1,16 @@
 //! The words of the database: who, where, by which token, and what a game wrote about it.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
-/// The most bytes that a game may keep of one player or one part.
-pub const MAX_KEPT: usize = 256;
+pub use sametick_sim::replica::MAX_KEPT;
+use sametick_wire::identity::digest;
+pub use sametick_wire::identity::{PlayerId, Token, TokenHash};
 
 /// The longest id of a character.
 pub const MAX_CHARACTER_BYTES: usize = 24;
 
 /// Keeps apart what is hashed for different purposes.
-const USER_CONTEXT: &str = "sametick 2026 player of an issuer";
 const PLACE_CONTEXT: &str = "sametick 2026 place of a game";
-const TOKEN_CONTEXT: &str = "sametick 2026 token at rest";
-
-/// Who somebody is, across rooms, links and restarts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlayerId(pub u128);
-
-impl PlayerId {
-    /// A guest's, from random bytes.
-    pub const fn from_bytes(bytes: [u8; 16]) -> PlayerId {
-        PlayerId(u128::from_be_bytes(bytes))
-    }
-
-    /// That of somebody whom an issuer knows as `subject`. It is a hash, so that no e-mail and no name is a key.
-    pub fn of_user(issuer: &str, subject: &str) -> PlayerId {
-        PlayerId::from_bytes(first_bytes(USER_CONTEXT, issuer, subject))
-    }
-
-    /// As it is kept.
-    pub const fn to_bytes(self) -> [u8; 16] {
-        self.0.to_be_bytes()
-    }
-
-    /// From 32 hexadecimal digits, as it is [shown](fmt::Display).
-    pub fn from_hex(text: &str) -> Option<PlayerId> {
-        from_hex(text).map(PlayerId::from_bytes)
-    }
-}
-
-impl fmt::Display for PlayerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
-
-impl fmt::Debug for PlayerId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlayerId({self})")
-    }
-}
 
 /// A room of a game, by its code. It has no build in it: a new build of a game finds its rooms again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,66 +19,7 @@ pub struct PlaceId(pub u64);
 impl PlaceId {
     /// The room with this code of this game.
     pub fn of(game: &str, code: &str) -> PlaceId {
-        PlaceId(u64::from_be_bytes(first_bytes(PLACE_CONTEXT, game, code)))
-    }
-}
-
-/// The secret by which one client is known as a player: 128 random bits. It is never kept and never shown.
-#[derive(Clone)]
-pub struct Token([u8; 16]);
-
-impl Token {
-    /// From random bytes of the operating system.
-    pub const fn from_bytes(bytes: [u8; 16]) -> Token {
-        Token(bytes)
-    }
-
-    /// From what a client sent.
-    pub fn from_hex(text: &str) -> Option<Token> {
-        from_hex(text).map(Token)
-    }
-
-    /// For the client it belongs to, and for nobody else.
-    pub fn to_hex(&self) -> String {
-        PlayerId::from_bytes(self.0).to_string()
-    }
-
-    /// What is kept of it.
-    pub fn hash(&self) -> TokenHash {
-        let mut hasher = blake3::Hasher::new_derive_key(TOKEN_CONTEXT);
-        hasher.update(&self.0);
-        TokenHash(*hasher.finalize().as_bytes())
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(…)")
-    }
-}
-
-/// What is kept of a [`Token`]. Compared in constant time.
-#[derive(Clone, Copy)]
-pub struct TokenHash(pub [u8; 32]);
-
-impl PartialEq for TokenHash {
-    fn eq(&self, other: &Self) -> bool {
-        // The comparison of hashes that takes as long for any two.
-        blake3::Hash::from_bytes(self.0) == blake3::Hash::from_bytes(other.0)
-    }
-}
-
-impl Eq for TokenHash {}
-
-impl Hash for TokenHash {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-impl fmt::Debug for TokenHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TokenHash(…)")
+        PlaceId(u64::from_be_bytes(digest(PLACE_CONTEXT, game, code)))
     }
 }
 
@@ -185,20 +86,6 @@ pub fn is_character(id: &str) -> bool {
     fits && id.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// The first bytes of a hash over two texts that cannot be mistaken for two others.
-fn first_bytes<const N: usize>(context: &str, one: &str, other: &str) -> [u8; N] {
-    let mut hasher = blake3::Hasher::new_derive_key(context);
-    hasher.update(&(one.len() as u64).to_le_bytes()).update(one.as_bytes()).update(other.as_bytes());
-    let mut bytes = [0; N];
-    hasher.finalize_xof().fill(&mut bytes);
-    bytes
-}
-
-fn from_hex(text: &str) -> Option<[u8; 16]> {
-    let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    digits.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(u128::to_be_bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,18 +95,7 @@ mod tests {
         // Rows are found by these: they never change.
         assert_eq!(PlaceId::of("arena", "lobby"), PlaceId::of("arena", "lobby"));
         assert_ne!(PlaceId::of("arena", "lobby"), PlaceId::of("aren", "alobby"));
-        assert_eq!(PlayerId::of_user("a", "b").to_string(), "795c21b846129f798b484893816833b0");
         assert_eq!(format!("{:016x}", PlaceId::of("arena", "lobby").0), "05b64cb4fc66c517");
-    }
-
-    #[test]
-    fn a_token_is_shown_to_nobody() {
-        let token = Token::from_hex("00112233445566778899aabbccddeeff").unwrap();
-        assert_eq!(token.to_hex(), "00112233445566778899aabbccddeeff");
-        let shown = format!("{token:?} {:?}", token.hash());
-        assert_eq!(shown, "Token(…) TokenHash(…)");
-        assert!(Token::from_hex("+0112233445566778899aabbccddeeff").is_none());
-        assert!(Token::from_hex("0011").is_none());
     }
 
     #[test]

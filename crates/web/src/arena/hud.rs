@@ -69,7 +69,7 @@ impl Standings {
     ) -> Standings {
         let size = sight.each::<Ground>().next().map_or(0, |(_, ground)| ground.size);
         let standing = |(number, player): (u32, Player)| {
-            let Player { score, deaths, alive, bot } = player;
+            let Player { score, deaths, alive, bot, character: _ } = player;
             let seat = Seat(u16::try_from(number).ok()?);
             Some(Standing {
                 seat: seat.0,
