@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
 use crate::pace::Pace;
 use crate::places::{Place, Places};
-use crate::site::{Site, Upgrade, text};
+use crate::site::{Later, Site, Upgrade, Visitor, text};
 use crate::talk::serve_talk;
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
@@ -116,7 +116,7 @@ impl Acceptor {
         from: SocketAddr,
         place: Place,
     ) -> Option<()> {
-        let visit = Arc::new(Mutex::new(Visit::new(self.site.clone(), place)));
+        let visit = Arc::new(Mutex::new(Visit::new(self.site.clone(), from.ip(), place)));
         let (mut stream, early) = visit_over_http(stream, deadline, visit.clone()).await?;
         let visit = Arc::into_inner(visit)?.into_inner().unwrap_or_else(PoisonError::into_inner);
         match visit.upgraded {
@@ -143,11 +143,15 @@ async fn visit_over_http<S: Io>(stream: S, deadline: Moment, visit: Arc<Mutex<Vi
     let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
         let (head, _body) = request.into_parts();
         let request = Request::from_parts(head, ());
-        let (response, wait) = visit.lock().unwrap_or_else(PoisonError::into_inner).answer(&request);
+        let (answer, wait) = visit.lock().unwrap_or_else(PoisonError::into_inner).answer(&request);
         let answering: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(async move {
             if let Some(wait) = wait {
                 tokio::time::sleep(wait).await;
             }
+            let response = match answer {
+                Answer::Now(response) => response,
+                Answer::Later(later) => later.await,
+            };
             Ok::<_, std::convert::Infallible>(response.map(Full::new))
         });
         answering
@@ -177,10 +181,23 @@ async fn visit_over_http<S: Io>(stream: S, deadline: Moment, visit: Arc<Mutex<Vi
 /// One connection, while it speaks HTTP.
 struct Visit {
     site: Arc<Site>,
+    from: IpAddr,
     place: Place,
     pace: Pace,
     answered: u64,
     upgraded: Option<Upgraded>,
+}
+
+/// What a request gets.
+enum Answer {
+    Now(Response<Bytes>),
+    Later(Later),
+}
+
+impl From<Response<Bytes>> for Answer {
+    fn from(response: Response<Bytes>) -> Answer {
+        Answer::Now(response)
+    }
 }
 
 /// What a connection is to become.
@@ -192,41 +209,58 @@ struct Upgraded {
 }
 
 impl Visit {
-    fn new(site: Arc<Site>, place: Place) -> Visit {
+    fn new(site: Arc<Site>, from: IpAddr, place: Place) -> Visit {
         let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
-        Visit { site, place, pace, answered: 0, upgraded: None }
+        Visit { site, from, place, pace, answered: 0, upgraded: None }
     }
 
     /// The answer, and how long to wait with it.
-    fn answer(&mut self, request: &Request<()>) -> (Response<Bytes>, Option<Duration>) {
+    fn answer(&mut self, request: &Request<()>) -> (Answer, Option<Duration>) {
         let site = self.site.clone();
         let caller = site.caller(request.headers());
         if caller.ip.is_some_and(|ip| !self.place.belongs_to(ip)) {
-            return (refusal(StatusCode::TOO_MANY_REQUESTS, "too many connections of this address\n"), None);
+            let refusal = refusal(StatusCode::TOO_MANY_REQUESTS, "too many connections of this address\n");
+            return (refusal.into(), None);
         }
+        let origin = text(request.headers(), header::ORIGIN.as_str());
+        let is_welcome = site.origins.admit(origin, caller.host);
         let protocol = text(request.headers(), header::UPGRADE.as_str());
         if protocol.is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket")) {
-            let origin = text(request.headers(), header::ORIGIN.as_str());
-            let response = upgrade(request, site.origins.admit(origin, caller.host));
-            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                return (response, None);
-            }
-            let talk = match site.pages.as_ref().map_or(Upgrade::Link, |pages| pages.upgrade(request)) {
-                Upgrade::Link => None,
-                Upgrade::Talk => Some(request.uri().to_string()),
-                Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
-            };
-            self.upgraded = Some(Upgraded { forwarded: caller.ip, talk });
-            return (response, None);
+            let (response, wait) = self.upgrade(request, caller.ip, is_welcome);
+            return (response.into(), wait);
         }
-        let response = match &site.pages {
+        let answer = match &site.pages {
             Some(pages) => {
                 self.answered += 1;
-                pages.answer(request)
+                let visitor = Visitor { ip: caller.ip.unwrap_or(self.from), is_welcome };
+                let later = pages.answer_later(request, &visitor);
+                later.map_or_else(|| pages.answer(request).into(), Answer::Later)
             }
-            None => upgrade_required("this port is for WebSocket links: there is nothing to look at\n"),
+            None => {
+                upgrade_required("this port is for WebSocket links: there is nothing to look at\n").into()
+            }
         };
-        (response, self.pace.take(Instant::now(), 1))
+        (answer, self.pace.take(Instant::now(), 1))
+    }
+
+    /// The same for a request for a WebSocket; `forwarded` is the address that a proxy has named.
+    fn upgrade(
+        &mut self,
+        request: &Request<()>,
+        forwarded: Option<IpAddr>,
+        is_welcome: bool,
+    ) -> (Response<Bytes>, Option<Duration>) {
+        let response = upgrade(request, is_welcome);
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return (response, None);
+        }
+        let talk = match self.site.pages.as_ref().map_or(Upgrade::Link, |pages| pages.upgrade(request)) {
+            Upgrade::Link => None,
+            Upgrade::Talk => Some(request.uri().to_string()),
+            Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
+        };
+        self.upgraded = Some(Upgraded { forwarded, talk });
+        (response, None)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a listener for browsers is told: whose pages may connect, and what it shows to those who only look.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 pub use bytes::Bytes;
@@ -12,11 +13,30 @@ pub trait Pages: Send + Sync + 'static {
     /// The answer to one request, whose body, if it has one, nobody reads.
     fn answer(&self, request: &Request<()>) -> Response<Bytes>;
 
+    /// The answer to a request that has to ask somebody else first, if this is one: then [`Pages::answer`] is not asked.
+    /// Nothing may happen before the future is polled, and it is dropped if whoever asks goes away.
+    fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
+        let _ = (request, visitor);
+        None
+    }
+
     /// What a request for a WebSocket is for, if it may be had.
     fn upgrade(&self, request: &Request<()>) -> Upgrade {
         let _ = request;
         Upgrade::Link
     }
+}
+
+/// An answer that takes its time; links and other requests go on meanwhile.
+pub type Later = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    /// From where; behind a proxy, from where it says.
+    pub ip: IpAddr,
+    /// Whether it is no page, or one that could open a link.
+    pub is_welcome: bool,
 }
 
 /// What a WebSocket is for.

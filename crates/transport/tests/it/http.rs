@@ -3,13 +3,13 @@
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use futures_util::SinkExt;
 use sametick_transport::dial::Scheme;
 use sametick_transport::endpoint::{Arrival, Endpoint};
-use sametick_transport::site::{Bytes, Pages, Request, Response, Site};
+use sametick_transport::site::{Bytes, Later, Pages, Request, Response, Site, Visitor};
 use sametick_transport::websocket;
 use sametick_wire::Time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -59,7 +59,7 @@ fn whoever_asks_for_no_link_is_told_so_and_the_connection_ends() {
 }
 
 /// Shows every visitor the same large page.
-struct Poster(Bytes);
+pub struct Poster(pub Bytes);
 
 impl Pages for Poster {
     fn answer(&self, _: &Request<()>) -> Response<Bytes> {
@@ -123,6 +123,53 @@ fn a_connection_answers_many_requests_at_its_pace_and_becomes_a_link_at_the_end(
         socket.send(Message::binary(first_message())).await.unwrap();
         assert_eq!(listener.hellos.recv_timeout(IN_VAIN), Ok(listener.addr.ip()));
     });
+}
+
+/// Has an answer at `/later` once it is told; who asks for it is in it.
+struct Oracle(Mutex<Option<oneshot::Receiver<&'static str>>>);
+
+impl Pages for Oracle {
+    fn answer(&self, _: &Request<()>) -> Response<Bytes> {
+        Response::new("now".into())
+    }
+
+    fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
+        if request.uri().path() != "/later" {
+            return None;
+        }
+        let (told, visitor) = (self.0.lock().unwrap().take()?, *visitor);
+        Some(Box::pin(async move {
+            let told = told.await.unwrap();
+            Response::new(format!("{told} {} {}", visitor.ip, visitor.is_welcome).into())
+        }))
+    }
+}
+
+#[test]
+fn an_answer_may_come_later_and_keeps_nobody_waiting() {
+    for (origin, is_welcome) in [("", "true"), ("Origin: http://other.example\r\n", "false")] {
+        let (tell, told) = oneshot::channel();
+        let pages = Oracle(Mutex::new(Some(told)));
+        let listener = start(Site { pages: Some(Arc::new(pages)), ..Site::default() });
+        let ask = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n{origin}Connection: close\r\n\r\n");
+        let to = listener.addr;
+        let later = ask("/later");
+        let later = std::thread::spawn(move || answer(to, &later));
+        // The other one may not have asked yet; it is not answered either way.
+        assert!(answer(to, &ask("/")).ends_with("now"));
+        tell.send("yes").unwrap();
+        assert!(later.join().unwrap().ends_with(&format!("yes 127.0.0.1 {is_welcome}")));
+    }
+}
+
+#[test]
+fn whoever_goes_away_is_not_waited_for() {
+    let (mut tell, told) = oneshot::channel();
+    let listener = start(Site { pages: Some(Arc::new(Oracle(Mutex::new(Some(told))))), ..Site::default() });
+    let mut stream = TcpStream::connect(listener.addr).unwrap();
+    stream.write_all(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    drop(stream);
+    block_on(async { tokio::time::timeout(IN_VAIN, tell.closed()).await.unwrap() });
 }
 
 #[test]
