@@ -15,6 +15,7 @@ use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
 use crate::games::Games;
+use crate::identity::IdentityError;
 use crate::listen::{ListenArgs, ListenError};
 use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, Plan, ping};
@@ -219,6 +220,9 @@ pub enum CommandError {
     /// A configuration file cannot be used.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// It cannot be checked who somebody is.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// A server could not be pinged.
     #[error(transparent)]
     Ping(#[from] PingError),

@@ -17,6 +17,7 @@ pub mod cli;
 pub mod config;
 mod desync;
 pub mod games;
+pub mod identity;
 mod judge;
 pub mod listen;
 mod lobby;

@@ -2,16 +2,22 @@
 
 mod api;
 mod files;
+mod session;
+
+use std::sync::Arc;
 
 use sametick_transport::site::{
-    Bytes, HeaderMap, Method, Pages, Request, Response, StatusCode, Upgrade, header,
+    Bytes, HeaderMap, Later, Method, Pages, Request, Response, StatusCode, Upgrade, Visitor, header,
 };
 use serde_json::{Value, json};
 
 use crate::games::Games;
+use crate::identity::Identity;
+use crate::identity::tokens::Tokens;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use api::Api;
+use session::Exchange;
 
 /// Sent with everything. Scripts come from here only; pages connect to this host on other ports, too (WebTransport), and
 /// stand in nobody's frame.
@@ -33,16 +39,22 @@ pub struct WebPages {
 }
 
 impl WebPages {
-    /// For a server that listens like this.
-    pub fn new(listening: &Listening, games: Games, lobby: Lobby) -> WebPages {
-        WebPages { api: Api::new(listening, games, lobby) }
+    /// For a server that listens like this. Who signs in is given tokens of `tokens`.
+    pub fn new(
+        listening: &Listening,
+        games: Games,
+        lobby: Lobby,
+        identity: Identity,
+        tokens: Arc<dyn Tokens>,
+    ) -> WebPages {
+        WebPages { api: Api::new(listening, games, lobby, Exchange::new(identity, tokens)) }
     }
 }
 
 impl Pages for WebPages {
     fn answer(&self, request: &Request<()>) -> Response<Bytes> {
         let path = request.uri().path();
-        let mut response = if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let response = if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
             set(response.headers_mut(), header::ALLOW.as_str(), "GET, HEAD");
             response
@@ -51,15 +63,25 @@ impl Pages for WebPages {
         } else {
             files::answer(path, request.headers())
         };
-        for (name, value) in HEADERS {
-            set(response.headers_mut(), name, value);
-        }
-        response
+        guarded(response)
+    }
+
+    fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
+        let answer = self.api.answer_later(request, visitor)?;
+        Some(Box::pin(async move { guarded(answer.await) }))
     }
 
     fn upgrade(&self, request: &Request<()>) -> Upgrade {
         self.api.upgrade(request)
     }
+}
+
+/// With what is sent with everything.
+fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
+    for (name, value) in HEADERS {
+        set(response.headers_mut(), name, value);
+    }
+    response
 }
 
 /// An answer for programs, true for this moment only.

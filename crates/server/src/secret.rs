@@ -70,12 +70,16 @@ impl Secret {
             Secret::Variable(secret) | Secret::Remembered(secret) => Ok(AccessKey::from_passphrase(secret)),
             Secret::File(path) => {
                 let read = |error| SecretError::Read { path: path.clone(), error };
-                let text = fs::read_to_string(path).map_err(read)?;
-                match text.lines().next().map(str::trim) {
-                    Some(secret) if !secret.is_empty() => Ok(AccessKey::from_passphrase(secret)),
-                    _ => Err(SecretError::Empty(path.clone())),
-                }
+                let secret = first_line(path).map_err(read)?;
+                Ok(AccessKey::from_passphrase(&secret.ok_or_else(|| SecretError::Empty(path.clone()))?))
             }
         }
     }
+}
+
+/// What stands on the first line of a file, if anything does.
+pub(crate) fn first_line(path: &Path) -> io::Result<Option<String>> {
+    let text = fs::read_to_string(path)?;
+    let line = text.lines().next().map(str::trim).filter(|line| !line.is_empty());
+    Ok(line.map(str::to_owned))
 }

@@ -16,6 +16,8 @@ pub use settings::{Settings, SettingsError, UpArgs};
 use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
+use crate::identity::Identity;
+use crate::identity::tokens::Unkept;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use crate::pages::WebPages;
@@ -30,13 +32,18 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
     }
     let data = settings.data();
     let lobby = Lobby::default();
-    let pages = |open: &Listening| Some(Arc::new(WebPages::new(open, games.clone(), lobby.clone())) as _);
+    let identity = Identity::start(settings.identity.config()?)?;
+    let pages = |open: &Listening| {
+        let (lobby, identity) = (lobby.clone(), identity.clone());
+        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, Arc::new(Unkept))) as _)
+    };
     let listening = settings.doors().open(Clock::start(), pages).await?;
     let mut app = settings.relay.equip(ServerApp::new(settings.relay.relay(), &data, games))?;
     app.set_lobby(lobby);
     let stops = Stops::listen()?;
+    identity.warn_if_open();
     let mut out = io::stdout();
-    write!(out, "{}", greeting(&listening, &data))?;
+    write!(out, "{}", greeting(&listening, &data, &identity))?;
     out.flush()?;
     run(listening, stops, &mut app, ServerApp::stop).await?;
     close(app);
@@ -44,7 +51,7 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
 }
 
 /// What is printed at the start: the URL to open, then what listens where.
-fn greeting(listening: &Listening, data: &Path) -> String {
+fn greeting(listening: &Listening, data: &Path, identity: &Identity) -> String {
     let mut text = format!("sametick {} is up. Open this and play:\n\n", env!("CARGO_PKG_VERSION"));
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<12}{value}");
@@ -79,6 +86,7 @@ fn greeting(listening: &Listening, data: &Path) -> String {
     }
     row("data", &data.display().to_string());
     row("passphrase", listening.secret.asked());
+    row("identity", identity.asked());
     row("", "");
     row("Ctrl-C", "ends it");
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()

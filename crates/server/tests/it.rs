@@ -22,6 +22,8 @@ mod everyone;
 mod games;
 #[path = "it/hall.rs"]
 mod hall;
+#[path = "it/identity.rs"]
+mod identity;
 #[path = "it/live.rs"]
 mod live;
 #[path = "it/lockstep.rs"]

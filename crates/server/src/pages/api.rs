@@ -1,14 +1,18 @@
 //! The API of the pages: how the server is, what it is, and who plays.
 
+use std::future::ready;
 use std::time::Instant;
 
 use sametick_transport::clock::unix_seconds;
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::keeper::Keeper;
-use sametick_transport::site::{Bytes, HeaderMap, Request, Response, StatusCode, Upgrade, header};
+use sametick_transport::site::{
+    Bytes, HeaderMap, Later, Method, Request, Response, StatusCode, Upgrade, Visitor, header,
+};
 use sametick_wire::hex::from_hex;
 use serde_json::{Value, json};
 
+use super::session::{self, Exchange};
 use super::{answer_json, error, set};
 use crate::games::{AnyGame, Games};
 use crate::listen::{Certificates, Listening};
@@ -30,10 +34,11 @@ pub struct Api {
     certificates: Certificates,
     keeper: Keeper,
     is_locked: bool,
+    exchange: Exchange,
 }
 
 impl Api {
-    pub fn new(listening: &Listening, games: Games, lobby: Lobby) -> Api {
+    pub fn new(listening: &Listening, games: Games, lobby: Lobby, exchange: Exchange) -> Api {
         Api {
             started: Instant::now(),
             games,
@@ -42,6 +47,7 @@ impl Api {
             certificates: listening.certificates.clone(),
             keeper: listening.keeper.clone(),
             is_locked: !listening.secret.is_open(),
+            exchange,
         }
     }
 
@@ -50,6 +56,11 @@ impl Api {
         match (path, room_of(path)) {
             ("/api/health", _) => answer_json(StatusCode::OK, &self.health()),
             ("/api/server", _) => answer_json(StatusCode::OK, &self.server(request.headers())),
+            (session::PATH, _) => {
+                let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "a token is exchanged here by POST");
+                set(response.headers_mut(), header::ALLOW.as_str(), "POST");
+                response
+            }
             ("/api/sessions", _) | (_, Some(_)) if !self.may_see(request) => unauthorized(),
             ("/api/sessions", _) => {
                 answer_json(StatusCode::OK, &json!({ "sessions": self.lobby.read().listed() }))
@@ -57,9 +68,21 @@ impl Api {
             (_, Some(code)) => self.room(code, request.uri().query().unwrap_or_default()),
             _ => error(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; there are /api/health, /api/server, /api/sessions and /api/rooms/CODE",
+                "there is nothing here; there are /api/health, /api/server, /api/session, /api/sessions and \
+                 /api/rooms/CODE",
             ),
         }
+    }
+
+    /// Begins to answer what takes a while: that somebody signs in.
+    pub fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
+        if request.method() != Method::POST || request.uri().path() != session::PATH {
+            return None;
+        }
+        if !self.may_see(request) {
+            return Some(Box::pin(ready(unauthorized())));
+        }
+        Some(self.exchange.answer(request, visitor))
     }
 
     /// What a WebSocket at this address is for.
@@ -116,6 +139,7 @@ impl Api {
             "version": VERSION,
             "commit": crate::COMMIT,
             "locked": self.is_locked,
+            "sign_in": self.exchange.is_needed(),
             "games": games,
             "websocket": { "path": "/ws" },
             "webtransport": webtransport,

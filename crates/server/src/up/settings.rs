@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, CommandFactory, Parser};
 use toml::de::{DeTable, DeValue};
 
+use crate::identity::IdentityArgs;
+use crate::identity::settings::SECTION;
 use crate::listen::{Doors, Port, Web};
 use crate::serve::RelayOptions;
 
@@ -87,6 +89,9 @@ pub struct Settings {
     /// (X-Forwarded-Host). Only where nobody else reaches the port
     #[arg(long)]
     pub behind_proxy: bool,
+
+    #[command(flatten)]
+    pub(super) identity: IdentityArgs,
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -172,12 +177,21 @@ impl Settings {
             let why = error.message().lines().collect::<Vec<_>>().join(", ");
             (error.span().map_or(0, |span| span.start), why)
         })?;
-        let mut settings = Settings::default();
-        for (key, value) in table.get_ref() {
-            let one = one_setting(key.get_ref(), value.get_ref());
-            settings = one.map_err(|why| (key.span().start, why))?.over(settings);
+        Settings::default().with(table.get_ref(), None)
+    }
+
+    /// These, and before them those of a table: of the file, or of a section in it.
+    fn with(mut self, table: &DeTable<'_>, section: Option<&str>) -> Result<Settings, (usize, String)> {
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if let (SECTION, DeValue::Table(inner), None) = (name, value.get_ref(), section) {
+                self = self.with(inner, Some(SECTION))?;
+                continue;
+            }
+            let one = one_setting(section, name, value.get_ref());
+            self = one.map_err(|why| (key.span().start, why))?.over(self);
         }
-        Ok(settings)
+        Ok(self)
     }
 
     /// These, and the others where these say nothing.
@@ -199,6 +213,7 @@ impl Settings {
                 trace: self.relay.trace.or(below.relay.trace),
             },
             behind_proxy: self.behind_proxy || below.behind_proxy,
+            identity: self.identity.over(below.identity),
         }
     }
 
@@ -228,8 +243,13 @@ impl Settings {
     pub fn to_file(&self) -> String {
         let mut text =
             String::from("# Settings of `sametick up --config FILE`. The command line goes before.\n");
+        let mut section = None;
         for argument in Alone::command().get_arguments() {
             let Some(name) = argument.get_long() else { continue };
+            if section_of(name) != section {
+                section = section_of(name);
+                let _ = section.map(|section| write!(text, "\n[{section}]\n"));
+            }
             let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
             let _ = write!(text, "\n# {help}\n");
             let _ = match self.value(name) {
@@ -265,7 +285,11 @@ impl Settings {
             "status" => path(&self.relay.status),
             "trace" => path(&self.relay.trace),
             "behind-proxy" => self.behind_proxy.then(|| "true".into()),
-            other => unreachable!("a setting without a value: {other}"),
+            other => match &self.identity.value(other).expect("every setting has a value")[..] {
+                [] => None,
+                [one] => Some(quoted(one.clone())),
+                more => Some(toml::Value::from(more.to_vec()).to_string()),
+            },
         }
     }
 }
@@ -281,16 +305,26 @@ fn example(name: &str) -> String {
         "origin" => "[\"https://example.org\"]".into(),
         "ticks-per-packet" => "2".into(),
         "behind-proxy" => "true".into(),
-        _ => "\"FILE\"".into(),
+        name => format!("\"{}\"", IdentityArgs::example(name)),
     }
 }
 
+/// The section of a file that a setting stands in.
+fn section_of(name: &str) -> Option<&'static str> {
+    IdentityArgs::default().value(name).map(|_| SECTION)
+}
+
 /// Reads one setting of a file as the command line does.
-fn one_setting(name: &str, value: &DeValue<'_>) -> Result<Settings, String> {
+fn one_setting(section: Option<&str>, name: &str, value: &DeValue<'_>) -> Result<Settings, String> {
     let command = Alone::command();
-    let names: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    let all = command.get_arguments().filter_map(clap::Arg::get_long);
+    let names: Vec<&str> = all.filter(|name| section_of(name) == section).collect();
     if !names.contains(&name) {
-        return Err(format!("there is no setting {name:?}; there are {}", names.join(", ")));
+        let (place, more) = match section {
+            Some(section) => (format!(" in [{section}]"), String::new()),
+            None => (String::new(), format!(", and the section [{SECTION}]")),
+        };
+        return Err(format!("there is no setting {name:?}{place}; there are {}{more}", names.join(", ")));
     }
     let texts = texts(value).ok_or_else(|| format!("{name}: a text, a number, or a list of texts"))?;
     let arguments: Vec<String> = match (name, &texts[..]) {
@@ -358,11 +392,13 @@ mod tests {
         assert_eq!(Settings::parse(&printed).unwrap().to_file(), printed);
         // Every line that is commented out is a good example.
         let defaults = Settings::default().to_file();
+        let is_example = |line: &&str| line.contains(" = ") || line.starts_with('[');
         let examples: String = { defaults.lines() }
-            .filter_map(|line| line.strip_prefix("# ").filter(|line| line.contains(" = ")))
+            .map(|line| line.strip_prefix("# ").unwrap_or(line))
+            .filter(is_example)
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(examples.lines().count(), 13);
+        assert_eq!(examples.lines().count(), 13 + 1 + 8, "{examples}");
         Settings::parse(&examples).unwrap();
     }
 

@@ -24,9 +24,14 @@ pub struct Up {
 
 impl Up {
     pub fn start(folder: &Folder, args: &[&str], secret: Option<&str>) -> Up {
+        let secret = secret.map(|secret| ("SAMETICK_SECRET", secret));
+        Up::start_with(folder, args, secret.as_slice())
+    }
+
+    /// The same with these in the environment.
+    pub fn start_with(folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Up {
         let mut up = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
-        up.args(args).current_dir(folder.path());
-        secret.map(|secret| up.env("SAMETICK_SECRET", secret));
+        up.args(args).envs(variables.iter().copied()).current_dir(folder.path());
         let log = std::fs::File::create(folder.path().join("stderr.txt")).unwrap();
         let mut child = up.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
