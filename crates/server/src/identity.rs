@@ -21,8 +21,8 @@ pub mod verifier;
 use std::fmt;
 use std::sync::Arc;
 
-use sametick_store::players::PlayerId;
 use sametick_wire::hello::MAX_NAME;
+use sametick_wire::identity::PlayerId;
 
 pub use refusal::Refusal;
 pub use settings::{IdentityArgs, IdentityConfig, IdentityError};

@@ -2,8 +2,8 @@
 
 use std::pin::Pin;
 
-use sametick_store::players::Token;
 use sametick_transport::clock::{random, unix_seconds};
+use sametick_wire::identity::Token;
 
 use super::SignedIn;
 
