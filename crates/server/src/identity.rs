@@ -104,7 +104,8 @@ impl Identity {
         }
     }
 
-    /// Who a signed token says somebody is. `None` where nobody signs in. The work is another thread's, and begins at once.
+    /// Who a signed token says somebody is. `None` where nobody signs in. The work is another thread's, and
+    /// begins when it is awaited.
     pub fn sign_in(
         &self,
         token: &str,

@@ -14,7 +14,7 @@ pub trait Pages: Send + Sync + 'static {
     fn answer(&self, request: &Request<()>) -> Response<Bytes>;
 
     /// The answer to a request that has to ask somebody else first, if this is one: then [`Pages::answer`] is not asked.
-    /// Nothing may happen before the future is polled, and it is dropped if whoever asks goes away.
+    /// The work begins when it is polled, which may be later, at the visitor's pace; it is dropped if they go away.
     fn answer_later(&self, request: &Request<()>, visitor: &Visitor) -> Option<Later> {
         let _ = (request, visitor);
         None

@@ -56,12 +56,12 @@ impl Desk {
         Ok(Desk { requests })
     }
 
-    /// What a token says, if it is good. Nothing waits for the answer but who awaits it.
+    /// What a token says, if it is good. It is handed in when that is awaited, and nothing else waits for the answer.
     pub fn check(&self, token: String) -> impl Future<Output = Answer> + Send + use<> {
-        let (answer, answered) = oneshot::channel();
-        let queued = self.requests.try_send(Request { token, answer });
+        let requests = self.requests.clone();
         async move {
-            match queued {
+            let (answer, answered) = oneshot::channel();
+            match requests.try_send(Request { token, answer }) {
                 Ok(()) => answered.await.unwrap_or(Err(Refusal::IdentityUnavailable)),
                 Err(_) => Err(Refusal::IdentityUnavailable),
             }
