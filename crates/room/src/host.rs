@@ -85,6 +85,8 @@ pub enum Input<'a> {
     Known(Member, Known<'a>),
     /// Something that was kept comes into the game.
     Bring(Whose, &'a [u8]),
+    /// What is kept of somebody is to be said now.
+    Keep(Member),
     /// A seat waits for a player for so long: they were there before the host was.
     Hold(Seat, PlayerId, u64),
     /// The time of `WakeAt` has come.
@@ -290,6 +292,7 @@ impl<G: Hosted> Host<G> {
             Input::Kick(member, why) => self.kick(member, why),
             Input::Known(member, known) => self.keeping.expect(member, &known),
             Input::Bring(whose, bytes) => self.keeping.bring(whose, bytes),
+            Input::Keep(member) => self.keep_member(member),
             Input::Hold(seat, player, for_us) => self.hold(seat, player, for_us),
             Input::Timeout => self.on_time(),
         }

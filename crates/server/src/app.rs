@@ -17,10 +17,11 @@ use sametick_wire::{Channel, Closed, Member, Time};
 
 use crate::games::Games;
 use crate::lobby::{Lobby, LobbyKeeper};
+use crate::players::Players;
 use crate::recorder::{Place, Recorder};
 use crate::relay::RelaySide;
 use crate::rooms::scripts::Scripts;
-use crate::rooms::{self, Input, Rooms, TickTimes};
+use crate::rooms::{self, Input, Keeping, Rooms, TickTimes};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -47,6 +48,7 @@ pub struct ServerApp {
     rooms: Option<Rooms>,
     rooms_at: Option<Time>,
     scripts: Scripts,
+    players: Option<Players>,
     recorder: Recorder,
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
@@ -101,6 +103,7 @@ impl ServerApp {
             rooms: None,
             rooms_at: None,
             scripts: Scripts::default(),
+            players: None,
             recorder: Recorder::new(data, games),
             members: HashMap::new(),
             keys: HashMap::new(),
@@ -120,6 +123,20 @@ impl ServerApp {
     pub fn new(config: RelayConfig, data: &Path, games: &Games) -> ServerApp {
         let mut app = ServerApp::relay_only(config, data, games.clone());
         app.rooms = Some(Rooms::new(games.clone()));
+        app
+    }
+
+    /// The same with a database of players, and rooms that outlive their players.
+    pub fn with_players(
+        config: RelayConfig,
+        data: &Path,
+        games: &Games,
+        players: Players,
+        keeping: Keeping,
+    ) -> ServerApp {
+        let mut app = ServerApp::relay_only(config, data, games.clone());
+        app.rooms = Some(Rooms::keeping(games.clone(), keeping));
+        app.players = Some(players);
         app
     }
 
@@ -159,7 +176,8 @@ impl ServerApp {
 
     /// Waits until everything is written. Returns whether it is.
     pub fn close(self) -> bool {
-        self.recorder.close()
+        let are_saved = self.players.is_none_or(Players::close);
+        self.recorder.close() && are_saved
     }
 
     fn on_opened(&mut self, now: Time, key: Key) -> Option<Side> {
@@ -207,11 +225,13 @@ impl ServerApp {
         let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) else { return changed };
         loop {
             let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
-            let (at, has_changed) = drain_rooms(rooms, &mut outlet, &mut self.buf);
+            let (at, has_changed) =
+                drain_rooms(now, rooms, &mut outlet, self.players.as_mut(), &mut self.buf);
             self.rooms_at = at;
             changed |= has_changed;
-            // What scripts are told may make them want something of the rooms.
-            if !self.scripts.deliver(now, rooms, links) {
+            // What scripts are told may make them want something of the rooms, and so does what the database answers.
+            let answered = self.players.as_mut().is_some_and(|players| players.deliver(now, rooms));
+            if !self.scripts.deliver(now, rooms, links) && !answered {
                 break;
             }
         }
@@ -222,7 +242,8 @@ impl ServerApp {
     fn show(&mut self, now: Time, changed: bool) {
         let (relay, rooms) = (self.relay.relay(), self.rooms.as_ref());
         if let Some(status) = &mut self.status {
-            status.look(now, relay, rooms, &self.turns);
+            let players = self.players.as_ref().map(Players::stats);
+            status.look(now, relay, rooms, players.as_ref(), &self.turns);
         }
         if let Some(lobby) = &mut self.lobby {
             if changed {
@@ -234,33 +255,46 @@ impl ServerApp {
 }
 
 /// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
-fn drain_rooms(rooms: &mut Rooms, outlet: &mut Outlet<'_>, buf: &mut Vec<u8>) -> (Option<Time>, bool) {
+fn drain_rooms(
+    now: Time,
+    rooms: &mut Rooms,
+    outlet: &mut Outlet<'_>,
+    mut players: Option<&mut Players>,
+    buf: &mut Vec<u8>,
+) -> (Option<Time>, bool) {
     let mut changed = false;
     loop {
-        match rooms.poll_output(buf) {
-            rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
-            rooms::Output::Close(member, why) => outlet.close(member, why),
-            rooms::Output::Begun(id) => {
-                changed = true;
-                if let Some(room) = rooms.room(id) {
-                    outlet.recorder.begin(Place::Room(id), room.facts());
+        match (rooms.poll_output(buf), &mut players) {
+            (rooms::Output::Ask(member, question), Some(players)) => players.ask(now, member, question),
+            (rooms::Output::Save(write), Some(players)) => players.save(write),
+            (rooms::Output::Flush(mark), Some(players)) => players.flush(mark),
+            (output, _) => match output {
+                rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
+                rooms::Output::Close(member, why) => outlet.close(member, why),
+                rooms::Output::Begun(id) => {
+                    changed = true;
+                    if let Some(room) = rooms.room(id) {
+                        outlet.recorder.begin(Place::Room(id), room.facts());
+                    }
                 }
-            }
-            rooms::Output::Record(id, record) => {
-                changed |= !matches!(record, Record::Check { .. });
-                outlet.recorder.record(Place::Room(id), &record);
-            }
-            rooms::Output::Stepped(id, _) => {
-                if let Some(room) = rooms.room(id) {
-                    outlet.recorder.step(Place::Room(id), room.inputs());
+                rooms::Output::Record(id, record) => {
+                    changed |= !matches!(record, Record::Check { .. });
+                    outlet.recorder.record(Place::Room(id), &record);
                 }
-            }
-            rooms::Output::Ended(id) => {
-                changed = true;
-                outlet.recorder.end(Place::Room(id));
-            }
-            rooms::Output::WakeAt(at) => return (Some(at), changed),
-            rooms::Output::Wait => return (None, changed),
+                rooms::Output::Stepped(id, _) => {
+                    if let Some(room) = rooms.room(id) {
+                        outlet.recorder.step(Place::Room(id), room.inputs());
+                    }
+                }
+                rooms::Output::Ended(id) => {
+                    changed = true;
+                    outlet.recorder.end(Place::Room(id));
+                }
+                rooms::Output::WakeAt(at) => return (Some(at), changed),
+                rooms::Output::Wait => return (None, changed),
+                // Only rooms that keep something want these.
+                rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
+            },
         }
     }
 }
@@ -343,6 +377,7 @@ impl App for ServerApp {
             .chain(self.rooms_at)
             .chain(self.scripts.wake_at())
             .chain(self.lobby_at)
+            .chain(self.players.as_ref().and_then(Players::wake_at))
             .min()
     }
 

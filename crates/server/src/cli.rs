@@ -244,6 +244,9 @@ pub enum CommandError {
     /// There is nothing to remember, or nowhere.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The database of players cannot be used.
+    #[error("{0}")]
+    Players(String),
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -25,6 +25,7 @@ pub mod logs;
 mod pages;
 pub mod ping;
 pub mod play;
+pub mod players;
 pub mod progress;
 pub mod recite;
 mod recorder;

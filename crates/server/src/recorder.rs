@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
@@ -11,6 +10,7 @@ use sametick_lockstep::session::{Facts, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Tick};
 use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeOptions};
+use sametick_transport::clock::unix_ms;
 
 use crate::desync;
 use crate::games::Games;
@@ -83,9 +83,8 @@ impl Recorder {
 
     /// A session has begun.
     pub fn begin(&mut self, place: Place, facts: &Facts) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // Two sessions of one name never begin in the same millisecond: the first has to be given up before.
-        let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let unix_ms = unix_ms();
         let folder = folder_of(&self.data, facts, unix_ms);
         match self.scribe.create(folder.join(LOG), &header_of(facts, unix_ms)) {
             Ok((log, encoder)) => {

@@ -9,6 +9,7 @@
 mod any;
 pub mod entrance;
 pub mod envelope;
+mod keeping;
 mod open;
 pub mod script;
 pub(crate) mod scripts;
@@ -24,10 +25,11 @@ use std::time::Instant;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_lockstep::session::Facts;
-use sametick_room::host::{self, HostConfig};
+use sametick_room::host::{self, DEFAULT_HOLD_US, HostConfig};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
+use sametick_store::players::{PlaceId, Question, Write};
 use sametick_transport::clock::random;
 use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
@@ -35,6 +37,8 @@ use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
 pub use entrance::check_code;
+pub use keeping::{GRACE_US, Keeping, Mark};
+use keeping::{Player, Retirements};
 use open::Ending;
 pub use open::OpenRoom;
 pub use sametick_room::host::Input;
@@ -67,6 +71,12 @@ pub enum Output {
     Close(Member, &'static str),
     /// A room has begun: its log starts here, see [`Rooms::room`].
     Begun(RoomId),
+    /// Ask the database about somebody, and say [`Rooms::found`].
+    Ask(Member, Question),
+    /// Write this to the database, sooner or later.
+    Save(Write),
+    /// Write everything that was to be saved now, and say [`Rooms::saved`].
+    Flush(Mark),
     /// Write this down.
     Record(RoomId, Record),
     /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`].
@@ -93,6 +103,10 @@ struct Door {
     key: SessionKey,
     /// Once they have asked to take part.
     room: Option<RoomId>,
+    /// What they have asked for, while it is looked up who they are.
+    asking: Option<Join>,
+    /// Who they are, if that is known.
+    player: Option<Player>,
     /// Has been told to go.
     is_closed: bool,
 }
@@ -100,6 +114,8 @@ struct Door {
 /// The rooms of a server.
 pub struct Rooms {
     games: Games,
+    keeping: Option<Keeping>,
+    retirements: Retirements,
     now: Time,
     /// Rooms are stepped up to this time: messages that have arrived are heard before what is due, if there are many of both.
     due: Time,
@@ -121,6 +137,8 @@ impl Rooms {
     pub fn new(games: Games) -> Rooms {
         Rooms {
             games,
+            keeping: None,
+            retirements: Retirements::new(),
             now: Time::ZERO,
             due: Time::ZERO,
             next_room: 0,
@@ -133,6 +151,11 @@ impl Rooms {
             outbox: Outbox::default(),
             locals: Outbox::default(),
         }
+    }
+
+    /// The same with players who are known, and rooms that are kept.
+    pub fn keeping(games: Games, keeping: Keeping) -> Rooms {
+        Rooms { keeping: Some(keeping), ..Rooms::new(games) }
     }
 
     /// The games of which there can be rooms, and others.
@@ -168,7 +191,8 @@ impl Rooms {
 
     /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
     pub fn enter(&mut self, member: Member, key: SessionKey) {
-        self.doors.insert(member, Door { key, room: None, is_closed: false });
+        let door = Door { key, room: None, asking: None, player: None, is_closed: false };
+        self.doors.insert(member, door);
     }
 
     /// The same for somebody in this process: no link, no hello.
@@ -217,6 +241,7 @@ impl Rooms {
                 }
             }
             Input::Kick(member, _) => {
+                self.disown(member);
                 if let Some(id) = self.doors.get(&member).and_then(|door| door.room) {
                     self.tell(id, input);
                 }
@@ -224,7 +249,7 @@ impl Rooms {
             // Rooms whose time has come are stepped one by one, as what they want is taken.
             Input::Timeout => self.due = self.now,
             // These come from within.
-            Input::Known(..) | Input::Bring(..) | Input::Hold(..) => {}
+            Input::Known(..) | Input::Bring(..) | Input::Keep(_) | Input::Hold(..) => {}
         }
     }
 
@@ -266,7 +291,14 @@ impl Rooms {
             }
             host::Output::Record(record) => Some(Output::Record(id, record)),
             host::Output::Stepped(tick) => Some(Output::Stepped(id, tick)),
-            host::Output::Keep(_) | host::Output::Kept(_) => None,
+            host::Output::Keep(what) => {
+                self.keep(id, what, buf);
+                None
+            }
+            host::Output::Kept(tick) => {
+                self.kept(id, tick);
+                None
+            }
             host::Output::WakeAt(at) => {
                 self.busy.pop_front();
                 self.rest(id, at);
@@ -294,10 +326,15 @@ impl Rooms {
 
     /// Steps the next room whose time has come; if there is none, says when to come back.
     fn step_next(&mut self) -> Option<Output> {
-        let Some(&Reverse((at, id))) = self.wakes.peek() else { return Some(Output::Wait) };
-        if at > self.due {
-            return Some(Output::WakeAt(at));
+        let retire_at = self.retire();
+        if !self.outbox.is_empty() {
+            return None;
         }
+        let next = self.wakes.peek().map(|Reverse(next)| *next);
+        let Some((at, id)) = next.filter(|(at, _)| *at <= self.due) else {
+            let at = next.map(|(at, _)| at).into_iter().chain(retire_at).min();
+            return Some(at.map_or(Output::Wait, Output::WakeAt));
+        };
         self.wakes.pop();
         let room = self.rooms.get_mut(&id).filter(|room| room.wake_at == Some(at))?;
         room.wake_at = None;
@@ -321,58 +358,97 @@ impl Rooms {
 
     fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         let Some(door) = self.doors.get(&member).filter(|door| !door.is_closed) else { return };
-        let known = door.room.filter(|id| self.rooms.contains_key(id)).or_else(|| self.find(&door.key));
-        let room = match known {
-            Some(id) => Ok(id),
-            None => self.begin(member, channel, bytes),
+        if let Some(id) = door.room.filter(|id| self.rooms.contains_key(id)) {
+            return self.on_member(id, member, channel, bytes);
+        }
+        let turned = match self.keeping {
+            Some(_) => self.ask(member, channel, bytes),
+            None => self.join_unknown(member, channel, bytes),
         };
-        match room {
-            Ok(id) => {
-                if let Some(door) = self.doors.get_mut(&member) {
-                    door.room = Some(id);
-                }
-                self.tell(id, Input::Message(member, channel, bytes));
-            }
-            Err(Turned::Away(why)) => {
-                let refused = ToView::Refused { why: why.into(), bad_token: false };
-                if is_local(member) {
-                    let tag = ToLocal::Message(member, Channel::Control);
-                    self.locals.push(tag, |out| control::put(out, &refused));
-                } else {
-                    let tag = Output::Send(member, Channel::Control);
-                    self.outbox.push(tag, |out| control::put(out, &refused));
-                }
-            }
-            Err(Turned::Out) => self.close(member, NOT_A_JOIN),
+        if let Err(turned) = turned {
+            self.turn_away(member, &turned);
         }
     }
 
-    /// Begins a room as somebody asks for.
-    fn begin(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<RoomId, Turned> {
-        let door = self.doors.get(&member).ok_or(Turned::Out)?;
-        let Some(ToHost::Join(join)) = (match channel {
-            Channel::Control => control::from_bytes(bytes).ok(),
-            _ => None,
-        }) else {
-            return Err(Turned::Out);
-        };
-        if !join.is_sound() {
-            return Err(Turned::Out);
+    /// Somebody in a room has said something.
+    fn on_member(&mut self, id: RoomId, member: Member, channel: Channel, bytes: &[u8]) {
+        let said = (channel == Channel::Control).then(|| control::from_bytes(bytes).ok()).flatten();
+        match said {
+            Some(ToHost::Character(name)) => self.recast(member, name),
+            // Whoever was refused may ask again, as somebody else.
+            Some(ToHost::Join(_)) if self.keeping.is_some() && !self.takes_part(id, member) => {
+                if let Some(door) = self.doors.get_mut(&member) {
+                    (door.room, door.player) = (None, None);
+                }
+                self.on_message(member, channel, bytes);
+            }
+            _ => self.tell(id, Input::Message(member, channel, bytes)),
         }
+    }
+
+    fn takes_part(&self, id: RoomId, member: Member) -> bool {
+        self.rooms.get(&id).is_some_and(|room| room.participants().any(|who| who.member == member))
+    }
+
+    /// Somebody joins where nobody is known.
+    fn join_unknown(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Turned> {
+        let key = self.doors.get(&member).map(|door| door.key.clone()).ok_or(Turned::Out)?;
+        let id = match self.find(&key) {
+            Some(id) => id,
+            None => {
+                let join = join_of(channel, bytes)?;
+                let (setup, seed, seats) = (&join.setup[..], join.seed, join.seats);
+                self.begin(member, &join, &Beginning { setup, seed, seats, listed: join.listed })?
+            }
+        };
+        if let Some(door) = self.doors.get_mut(&member) {
+            door.room = Some(id);
+        }
+        self.tell(id, Input::Message(member, channel, bytes));
+        Ok(())
+    }
+
+    fn turn_away(&mut self, member: Member, turned: &Turned) {
+        let (why, bad_token) = match turned {
+            Turned::Away(why) => (*why, false),
+            Turned::BadToken(why) => (*why, true),
+            Turned::Out => return self.close(member, NOT_A_JOIN),
+        };
+        self.say(member, &ToView::Refused { why: why.into(), bad_token });
+    }
+
+    /// Says something to somebody on behalf of their room.
+    fn say(&mut self, member: Member, message: &ToView) {
+        if is_local(member) {
+            let tag = ToLocal::Message(member, Channel::Control);
+            self.locals.push(tag, |out| control::put(out, message));
+        } else {
+            let tag = Output::Send(member, Channel::Control);
+            self.outbox.push(tag, |out| control::put(out, message));
+        }
+    }
+
+    /// Begins a room.
+    fn begin(&mut self, member: Member, join: &Join, with: &Beginning<'_>) -> Result<RoomId, Turned> {
+        let door = self.doors.get(&member).ok_or(Turned::Out)?;
         if self.rooms.len() >= MAX_ROOMS {
             return Err(Turned::Away("the server has no place for another room"));
         }
         let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
         let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
-        let seats = join.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
-        let config = HostConfig { seats, secret: random(), ..HostConfig::default() };
-        let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, &join.setup, config)));
+        let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
+        let hold_us = self.keeping.map_or(DEFAULT_HOLD_US, |keeping| keeping.hold_us);
+        let config = HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() };
+        let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
         let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;
-        let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join));
+        let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join, with));
         let id = RoomId(self.next_room);
         self.next_room += 1;
         self.names.insert(key.clone(), id);
         let room = OpenRoom {
+            place: PlaceId::of(&facts.game, &key.name),
+            cast: BTreeMap::new(),
+            recasts: VecDeque::new(),
             key,
             facts,
             host,
@@ -421,6 +497,8 @@ impl Rooms {
 enum Turned {
     /// They are told why.
     Away(&'static str),
+    /// They are told what is wrong with their token.
+    BadToken(&'static str),
     /// They do not speak the protocol.
     Out,
 }
@@ -428,19 +506,35 @@ enum Turned {
 const ANOTHER_GAME: &str = "this game is not played in rooms here";
 const BAD_SETUP: &str = "a room of this game cannot be begun like that";
 
-fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: Join) -> Facts {
+/// What a room begins with.
+struct Beginning<'a> {
+    setup: &'a [u8],
+    seed: u64,
+    seats: u16,
+    listed: bool,
+}
+
+/// What somebody says first.
+fn join_of(channel: Channel, bytes: &[u8]) -> Result<Join, Turned> {
+    match control::from_bytes(bytes) {
+        Ok(ToHost::Join(join)) if channel == Channel::Control && join.is_sound() => Ok(join),
+        _ => Err(Turned::Out),
+    }
+}
+
+fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: &Join, with: &Beginning<'_>) -> Facts {
     Facts {
         name: key.name.clone(),
-        game: join.game,
+        game: join.game.clone(),
         build: key.build,
-        commit: join.commit,
+        commit: join.commit.clone(),
         // Logs are of states and inputs: those of a room are the same as those of lockstep.
         schema: game.schema(),
-        setup: join.setup,
-        seed: join.seed,
+        setup: with.setup.to_vec(),
+        seed: with.seed,
         rate: game.rate(),
         seats,
-        listed: join.listed,
+        listed: with.listed,
     }
 }
 

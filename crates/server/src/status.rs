@@ -10,6 +10,7 @@ use std::thread;
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::relay::Relay;
 use sametick_lockstep::session::{Participant, Session};
+use sametick_store::players::PlayersStats;
 use sametick_wire::Time;
 use serde_json::{Value, json};
 
@@ -35,14 +36,24 @@ impl Status {
     }
 
     /// Looks at the server if it is time to. Never waits: a slow disk gets fewer looks.
-    pub fn look(&mut self, now: Time, relay: &Relay, rooms: Option<&Rooms>, turns: &TickTimes) {
+    pub fn look(
+        &mut self,
+        now: Time,
+        relay: &Relay,
+        rooms: Option<&Rooms>,
+        players: Option<&PlayersStats>,
+        turns: &TickTimes,
+    ) {
         if now >= self.next_at {
             self.next_at = now.plus_micros(EVERY_US);
             let sessions: Vec<Value> =
                 relay.sessions().map(|(_, session)| session_to_json(session)).collect();
             let rooms: Vec<Value> =
                 rooms.into_iter().flat_map(Rooms::iter).map(|(_, room)| room_to_json(room)).collect();
-            let status = json!({ "sessions": sessions, "rooms": rooms, "turns": turns.lately() });
+            let mut status = json!({ "sessions": sessions, "rooms": rooms, "turns": turns.lately() });
+            if let Some(players) = players {
+                status["players"] = players_to_json(players);
+            }
             // If the last one is still being written, the next will do.
             let _ = self.texts.try_send(format!("{status:#}\n"));
         }
@@ -107,6 +118,26 @@ fn room_to_json(room: &OpenRoom) -> Value {
         "sent": stats.sent,
         "lost_us": stats.lost_us,
         "players": players.collect::<Vec<_>>(),
+    })
+}
+
+/// How the database of players does (P6).
+fn players_to_json(stats: &PlayersStats) -> Value {
+    json!({
+        "queue_depth": stats.queue_depth,
+        "queue_capacity": stats.queue_capacity,
+        "overflowing": stats.overflowing,
+        "overflows": stats.overflows,
+        "coalesced": stats.coalesced,
+        "flushes": stats.flushes,
+        "last_flush_us": stats.last_flush_us,
+        "max_flush_us": stats.max_flush_us,
+        "last_rows": stats.last_rows,
+        "mean_rows": stats.mean_rows(),
+        "errors": stats.errors,
+        "restarts": stats.restarts,
+        "mended": stats.mended,
+        "warning": stats.warning(),
     })
 }
 

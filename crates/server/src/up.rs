@@ -8,7 +8,8 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use sametick_transport::clock::Clock;
+use sametick_room::host::DEFAULT_HOLD_US;
+use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
 
 pub use settings::{Settings, SettingsError, UpArgs};
@@ -21,8 +22,17 @@ use crate::identity::tokens::Unkept;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use crate::pages::WebPages;
+use crate::players::Players;
+use crate::rooms::Keeping;
 use crate::serve::{close, run};
 use crate::signals::Stops;
+
+/// The database of players, below the folder of data.
+const PLAYERS: &str = "players.sqlite";
+
+/// For how many days a token is good after it was last used.
+const DEFAULT_TOKEN_DAYS: u64 = 30;
+const DAY_S: u64 = 86_400;
 
 /// Runs everything until somebody ends it.
 pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
@@ -38,7 +48,15 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, Arc::new(Unkept))) as _)
     };
     let listening = settings.doors().open(Clock::start(), pages).await?;
-    let mut app = settings.relay.equip(ServerApp::new(settings.relay.relay(), &data, games))?;
+    let players = Players::open(&data.join(PLAYERS)).map_err(CommandError::Players)?;
+    let keeping = Keeping {
+        epoch_unix_ms: unix_ms(),
+        token_s: DEFAULT_TOKEN_DAYS * DAY_S,
+        is_strict: false,
+        hold_us: DEFAULT_HOLD_US,
+    };
+    let app = ServerApp::with_players(settings.relay.relay(), &data, games, players, keeping);
+    let mut app = settings.relay.equip(app)?;
     app.set_lobby(lobby);
     let stops = Stops::listen()?;
     identity.warn_if_open();

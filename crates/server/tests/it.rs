@@ -41,6 +41,8 @@ mod process;
 mod recorded;
 #[path = "it/replay.rs"]
 mod replay;
+#[path = "it/returning.rs"]
+mod returning;
 #[path = "it/rooms.rs"]
 mod rooms;
 #[cfg(target_os = "linux")]

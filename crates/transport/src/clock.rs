@@ -31,7 +31,13 @@ impl Clock {
 
 /// The wall clock, in Unix seconds: for proofs and tokens only.
 pub fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    unix_ms() / 1_000
+}
+
+/// The wall clock, in milliseconds.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Bytes from the operating system's randomness.

@@ -53,6 +53,11 @@ impl<T> Outbox<T> {
         self.entries.push_back((tag, 0..0));
     }
 
+    /// Whether nothing is to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Takes the oldest; its bytes replace what is in `buf`.
     pub fn pop(&mut self, buf: &mut Vec<u8>) -> Option<T> {
         let (tag, range) = self.entries.pop_front()?;

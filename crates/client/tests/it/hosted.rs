@@ -65,7 +65,7 @@ impl Server for Room {
             Output::Send(member, channel) => Wanted::Send(member, channel),
             Output::Close(member, why) => Wanted::Close(member, why),
             Output::Record(record) => Wanted::Record(record),
-            Output::Stepped(_) => Wanted::Nothing,
+            Output::Stepped(_) | Output::Keep(_) | Output::Kept(_) => Wanted::Nothing,
             Output::WakeAt(at) => {
                 self.wake_at = at;
                 return None;

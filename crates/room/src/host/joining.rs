@@ -164,11 +164,7 @@ impl<G: Hosted> Host<G> {
 
     pub(super) fn remove(&mut self, member: Member, why: Leaving) {
         self.keeping.forget_guest(member);
-        if let Some(seat) = self.who.get(&member).and_then(|who| who.seat)
-            && self.keep_seat(seat)
-        {
-            self.outbox.push_bare(Output::Kept(self.tick));
-        }
+        self.keep_member(member);
         let Some(who) = self.who.remove(&member) else { return };
         self.disembark(member);
         let Some(seat) = who.seat else { return };

@@ -170,6 +170,14 @@ impl<G: Hosted> Host<G> {
         }
     }
 
+    /// Says what has changed of somebody, and that this is all.
+    pub(super) fn keep_member(&mut self, member: Member) {
+        if let Some(seat) = self.who.get(&member).and_then(|who| who.seat) {
+            self.keep_seat(seat);
+            self.outbox.push_bare(Output::Kept(self.tick));
+        }
+    }
+
     /// Says what has changed of whoever sits there, if it is known who that is.
     pub(super) fn keep_seat(&mut self, seat: Seat) -> bool {
         let chair = self.chairs.get(seat.index()).and_then(Option::as_ref).filter(|chair| !chair.joined);

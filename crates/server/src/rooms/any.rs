@@ -32,6 +32,9 @@ pub trait AnyRoom: Send + Sync {
     /// How many times a second players are told.
     fn updates(&self) -> TickRate;
 
+    /// The characters that a player may have.
+    fn characters(&self) -> &'static [&'static str];
+
     /// A room that begins now, from the canonical bytes of a setup.
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError>;
 
@@ -125,6 +128,10 @@ where
 
     fn updates(&self) -> TickRate {
         G::UPDATES
+    }
+
+    fn characters(&self) -> &'static [&'static str] {
+        G::CHARACTERS
     }
 
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError> {

@@ -1,5 +1,6 @@
 //! A room that is open: its host, who is there, and how long its ticks take.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use sametick_lockstep::session::Facts;
 use sametick_room::host::{HostStats, Input, Participant};
 use sametick_sim::record::TickInputs;
 use sametick_sim::{Tick, Time};
+use sametick_store::players::{PlaceId, PlayerId};
 
 use super::{AnyHost, TickTimes, Times};
 
@@ -25,6 +27,12 @@ pub struct OpenRoom {
     pub(super) key: SessionKey,
     pub(super) facts: Facts,
     pub(super) host: Box<dyn AnyHost>,
+    /// What is kept of it is kept by this.
+    pub(super) place: PlaceId,
+    /// Who plays as whom.
+    pub(super) cast: BTreeMap<PlayerId, String>,
+    /// Who plays as somebody else, once what the last one has done was said.
+    pub(super) recasts: VecDeque<(PlayerId, String)>,
     /// Since when nobody is there.
     pub(super) empty_since: Option<Time>,
     /// The timer that is set for it.

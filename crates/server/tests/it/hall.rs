@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use sametick::games::Games;
-use sametick::rooms::{Input, Output, RoomId, Rooms, ToLocal};
+use sametick::rooms::{Input, Keeping, Mark, Output, RoomId, Rooms, ToLocal};
 use sametick_lockstep::relay::SessionKey;
 use sametick_room::view::{self, JoinAs, Status, View};
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Hosted, Scene};
 use sametick_sim::{StateHash, Tick, Time};
+use sametick_store::players::{Sqlite, Storage, Token, Write};
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 
@@ -33,6 +34,12 @@ pub struct Hall<G: Hosted> {
     pilot: Pilot<G>,
     rooms_at: Option<Time>,
     next: u64,
+    /// Where players are kept, and what waits to be written.
+    pub players_kept: Option<Sqlite>,
+    unwritten: Vec<Write>,
+    /// Nothing is written while this is set, as if the database did not work.
+    pub is_stuck: bool,
+    marks: Vec<Mark>,
 }
 
 impl<G: Hosted> Hall<G> {
@@ -46,7 +53,43 @@ impl<G: Hosted> Hall<G> {
             pilot,
             rooms_at: None,
             next: 0,
+            players_kept: None,
+            unwritten: Vec::new(),
+            is_stuck: false,
+            marks: Vec::new(),
         }
+    }
+
+    /// The same with a database of players.
+    pub fn keeping(games: Games, pilot: Pilot<G>, keeping: Keeping, players: Sqlite) -> Hall<G> {
+        let mut hall = Hall::new(games.clone(), pilot);
+        hall.rooms = Rooms::keeping(games, keeping);
+        hall.players_kept = Some(players);
+        hall
+    }
+
+    /// A link of somebody who has a token.
+    pub fn join_as(&mut self, code: &str, join: &JoinAs<G>, token: Token) -> Member {
+        let member = self.open(code);
+        let mut view = View::new(self.now, join, Path::default());
+        view.come_as(token);
+        self.seat(member, view)
+    }
+
+    /// A link is lost: nothing is heard any more.
+    pub fn lose(&mut self, member: Member) -> View<G> {
+        let view = self.players.remove(&member).unwrap().view;
+        self.rooms.handle(self.now, Input::Closed(member, Leaving::TimedOut));
+        self.settle();
+        view
+    }
+
+    fn write(&mut self) {
+        let Some(storage) = self.players_kept.as_mut().filter(|_| !self.is_stuck) else { return };
+        storage.write(&self.unwritten).unwrap();
+        self.unwritten.clear();
+        let now = self.now;
+        std::mem::take(&mut self.marks).into_iter().for_each(|mark| self.rooms.saved(now, mark));
     }
 
     pub fn key(code: &str) -> SessionKey {
@@ -134,6 +177,16 @@ impl<G: Hosted> Hall<G> {
                     self.logs.get_mut(&id).unwrap().push(Record::Inputs(inputs));
                 }
                 Output::Ended(id) => self.ended.push(id),
+                Output::Ask(member, question) => {
+                    self.write();
+                    let storage = self.players_kept.as_mut().unwrap();
+                    self.rooms.found(self.now, member, storage.look_up(&question).ok());
+                }
+                Output::Save(write) => self.unwritten.push(write),
+                Output::Flush(mark) => {
+                    self.marks.push(mark);
+                    self.write();
+                }
                 Output::WakeAt(at) => break Some(at),
                 Output::Wait => break None,
             }
