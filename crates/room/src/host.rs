@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
 use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, Whose, canon};
-use sametick_wire::claims::Claims;
+use sametick_wire::claims::{Claim, Claims};
 use sametick_wire::control;
 use sametick_wire::identity::PlayerId;
 use sametick_wire::inputs::read_inputs;
@@ -267,6 +267,13 @@ impl<G: Hosted> Host<G> {
             let omissions = chair.map_or(0, |chair| chair.omissions());
             Participant { member: *member, seat: who.seat, player: who.player, name: &who.name, omissions }
         })
+    }
+
+    /// Who has a claim, if it is known who that is: somebody who sits there, or sat there.
+    pub fn player_of(&self, claim: &Claim) -> Option<PlayerId> {
+        let is_claimed = |member: Member| self.claims.is_good(claim, member);
+        let there = self.who.iter().find(|(member, _)| is_claimed(**member)).map(|(_, who)| who.player);
+        there.unwrap_or_else(|| self.keeping.holds.claimed_by(is_claimed)?.player)
     }
 
     /// Whether nobody takes part.

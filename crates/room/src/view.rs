@@ -113,8 +113,8 @@ pub struct View<G: Hosted> {
     stage: Stage,
     claim: Option<Claim>,
     token: Option<Token>,
-    /// The token it had was no good.
-    is_somebody_new: bool,
+    /// What was wrong with the token it had.
+    bad_token: Option<String>,
     characters: Characters,
     saved: Option<Tick>,
     roster: Vec<Seated>,
@@ -164,7 +164,7 @@ impl<G: Hosted> View<G> {
             stage: Stage::Joining,
             claim: None,
             token: None,
-            is_somebody_new: false,
+            bad_token: None,
             characters: Characters::default(),
             saved: None,
             roster: Vec::new(),
@@ -374,9 +374,9 @@ impl<G: Hosted> View<G> {
                 let age = (u64::from(welcome.age_us) / G::RATE.tick_micros()).min(1) as u32;
                 self.launch(welcome.tick + age);
             }
-            ToView::Refused { bad_token: true, .. } if self.token.is_some() => {
+            ToView::Refused { bad_token: true, why } if self.token.is_some() => {
                 // Whoever that was cannot be had back: somebody new asks.
-                (self.token, self.claim, self.is_somebody_new) = (None, None, true);
+                (self.token, self.claim, self.bad_token) = (None, None, Some(why));
                 self.ask();
             }
             ToView::Refused { why, .. } => self.stage = Stage::Refused(why),

@@ -2,12 +2,18 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sametick_sim::Time;
-use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayersStats, Question, Ticket, Write};
+use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayersStats, Question, Ticket, Token, Write};
+use sametick_transport::clock::{random, unix_ms};
 use sametick_wire::Member;
 
+use tokio::sync::oneshot;
+
+use crate::identity::SignedIn;
+use crate::identity::tokens::{Issued, Issuing, Tokens};
 use crate::rooms::{Mark, Rooms};
 
 /// How often an answer is looked for, while one is to come.
@@ -22,11 +28,21 @@ const ASK_WITHIN_US: u64 = 3_000_000;
 /// How often it is said that something is wrong.
 const WARN_EVERY_US: u64 = 60_000_000;
 
+/// How often somebody is looked for who has signed in, where that is done.
+const SIGN_IN_EVERY_US: u64 = 50_000;
+
+/// What is on disk once its ticket is said to be.
+enum Due {
+    Mark(Mark),
+    Token(oneshot::Sender<Issued>, Issued),
+}
+
 /// The database of players.
 pub struct Players {
     keeper: Keeper,
-    /// What is on disk once its ticket is said to be.
-    marks: VecDeque<(Ticket, Mark)>,
+    marks: VecDeque<(Ticket, Due)>,
+    counter: Option<Counter>,
+    token_s: u64,
     /// Who is to be asked about once a ticket is on disk, and until when.
     waiting: VecDeque<(Ticket, Time, Member, Question)>,
     asked: usize,
@@ -36,7 +52,7 @@ pub struct Players {
 
 impl Players {
     /// Opens the database in this file, or makes it. What was wrong with it is said.
-    pub fn open(path: &Path) -> Result<Players, String> {
+    pub fn open(path: &Path, token_s: u64) -> Result<Players, String> {
         let at = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|why| at(&why))?;
         // Answers are looked for; nobody has to be woken.
@@ -48,11 +64,35 @@ impl Players {
         Ok(Players {
             keeper,
             marks: VecDeque::new(),
+            counter: None,
+            token_s,
             waiting: VecDeque::new(),
             asked: 0,
             looked_at: Time::ZERO,
             warned_at: None,
         })
+    }
+
+    /// Where those who sign in are given tokens.
+    pub fn counter(&mut self) -> Counter {
+        self.counter.get_or_insert_default().clone()
+    }
+
+    /// Gives tokens to those who have signed in: once they are on disk.
+    fn serve(&mut self) {
+        let Some(counter) = &self.counter else { return };
+        let Ok(mut queue) = counter.queue.lock() else { return };
+        let queue: Vec<_> = queue.drain(..).collect();
+        for (who, answer) in queue {
+            let unix_ms = unix_ms();
+            let token = Token::from_bytes(random());
+            let expires_unix_s = unix_ms / 1_000 + self.token_s;
+            let (player, name) = (who.player, who.name.clone().unwrap_or_default());
+            self.keeper.save(Write::Player { player, name, subject: Some(who.subject), unix_ms });
+            self.keeper.save(Write::Token { hash: token.hash(), player, expires_unix_s });
+            let issued = Issued { token, name: who.name, expires_unix_s };
+            self.marks.push_back((self.keeper.flush(), Due::Token(answer, issued)));
+        }
     }
 
     /// Asks about somebody.
@@ -77,12 +117,13 @@ impl Players {
 
     /// Has everything written now.
     pub fn flush(&mut self, mark: Mark) {
-        self.marks.push_back((self.keeper.flush(), mark));
+        self.marks.push_back((self.keeper.flush(), Due::Mark(mark)));
     }
 
     /// Tells the rooms what the database has answered. Returns whether there was anything.
     pub fn deliver(&mut self, now: Time, rooms: &mut Rooms) -> bool {
         self.looked_at = now;
+        self.serve();
         let mut any = false;
         while let Some(answer) = self.keeper.poll() {
             any = true;
@@ -95,8 +136,12 @@ impl Players {
                     rooms.found(now, Member(member), found.ok());
                 }
                 Answer::Saved(ticket) => {
-                    while let Some((_, mark)) = self.marks.pop_front_if(|(known, _)| *known <= ticket) {
-                        rooms.saved(now, mark);
+                    while let Some((_, due)) = self.marks.pop_front_if(|(known, _)| *known <= ticket) {
+                        match due {
+                            Due::Mark(mark) => rooms.saved(now, mark),
+                            // Whoever has hung up does not want it any more.
+                            Due::Token(answer, issued) => drop(answer.send(issued)),
+                        }
                     }
                     while let Some((.., member, question)) =
                         self.waiting.pop_front_if(|(known, ..)| *known <= ticket)
@@ -129,7 +174,9 @@ impl Players {
     /// When to look again.
     pub fn wake_at(&self) -> Option<Time> {
         let waits = self.asked > 0 || !self.marks.is_empty();
-        waits.then(|| self.looked_at.plus_micros(LOOK_EVERY_US))
+        let every_us =
+            if waits { Some(LOOK_EVERY_US) } else { self.counter.as_ref().map(|_| SIGN_IN_EVERY_US) };
+        every_us.map(|every_us| self.looked_at.plus_micros(every_us))
     }
 
     /// How it goes.
@@ -140,5 +187,21 @@ impl Players {
     /// Writes everything. Returns whether it is on disk.
     pub fn close(self) -> bool {
         self.keeper.close(PATIENCE)
+    }
+}
+
+/// Where those who have signed in wait for a token.
+#[derive(Clone, Debug, Default)]
+pub struct Counter {
+    queue: Arc<Mutex<VecDeque<(SignedIn, oneshot::Sender<Issued>)>>>,
+}
+
+impl Tokens for Counter {
+    fn issue(&self, who: &SignedIn) -> Issuing {
+        let (answer, issued) = oneshot::channel();
+        if let Ok(mut queue) = self.queue.lock() {
+            queue.push_back((who.clone(), answer));
+        }
+        Box::pin(async move { issued.await.ok() })
     }
 }

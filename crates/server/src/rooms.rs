@@ -29,7 +29,7 @@ use sametick_room::host::{self, DEFAULT_HOLD_US, HostConfig};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
-use sametick_store::players::{PlaceId, Question, Write};
+use sametick_store::players::{PlaceId, PlayerId, Question, Write};
 use sametick_transport::clock::random;
 use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
@@ -105,6 +105,8 @@ struct Door {
     room: Option<RoomId>,
     /// What they have asked for, while it is looked up who they are.
     asking: Option<Join>,
+    /// Who they are by their claim.
+    claimed: Option<PlayerId>,
     /// Who they are, if that is known.
     player: Option<Player>,
     /// Has been told to go.
@@ -191,7 +193,7 @@ impl Rooms {
 
     /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
     pub fn enter(&mut self, member: Member, key: SessionKey) {
-        let door = Door { key, room: None, asking: None, player: None, is_closed: false };
+        let door = Door { key, room: None, asking: None, claimed: None, player: None, is_closed: false };
         self.doors.insert(member, door);
     }
 

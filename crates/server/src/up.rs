@@ -12,13 +12,14 @@ use sametick_room::host::DEFAULT_HOLD_US;
 use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
 
+use settings::DEFAULT_TOKEN_DAYS;
 pub use settings::{Settings, SettingsError, UpArgs};
 
 use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
 use crate::identity::Identity;
-use crate::identity::tokens::Unkept;
+use crate::identity::tokens::{Tokens, Unkept};
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use crate::pages::WebPages;
@@ -30,8 +31,6 @@ use crate::signals::Stops;
 /// The database of players, below the folder of data.
 const PLAYERS: &str = "players.sqlite";
 
-/// For how many days a token is good after it was last used.
-const DEFAULT_TOKEN_DAYS: u64 = 30;
 const DAY_S: u64 = 86_400;
 
 /// Runs everything until somebody ends it.
@@ -43,17 +42,20 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
     let data = settings.data();
     let lobby = Lobby::default();
     let identity = Identity::start(settings.identity.config()?)?;
+    let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
+    let mut players = Players::open(&data.join(PLAYERS), token_s).map_err(CommandError::Players)?;
+    let tokens: Arc<dyn Tokens> =
+        if identity.requires_tokens() { Arc::new(players.counter()) } else { Arc::new(Unkept) };
     let pages = |open: &Listening| {
         let (lobby, identity) = (lobby.clone(), identity.clone());
-        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, Arc::new(Unkept))) as _)
+        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, tokens)) as _)
     };
     let listening = settings.doors().open(Clock::start(), pages).await?;
-    let players = Players::open(&data.join(PLAYERS)).map_err(CommandError::Players)?;
     let keeping = Keeping {
         epoch_unix_ms: unix_ms(),
-        token_s: DEFAULT_TOKEN_DAYS * DAY_S,
-        is_strict: false,
-        hold_us: DEFAULT_HOLD_US,
+        token_s,
+        is_strict: identity.requires_tokens(),
+        hold_us: settings.hold.map_or(DEFAULT_HOLD_US, |seconds| seconds * 1_000_000),
     };
     let app = ServerApp::with_players(settings.relay.relay(), &data, games, players, keeping);
     let mut app = settings.relay.equip(app)?;

@@ -114,9 +114,9 @@ impl Holds {
 
     /// Of these free seats, the one that somebody gets for whom none waits: one that waits for nobody, or else one whose player has
     /// said goodbye.
-    pub fn free_among(&self, now: Time, free: impl Iterator<Item = Seat> + Clone) -> Option<Seat> {
+    pub fn free_among(&self, now: Time, mut free: impl Iterator<Item = Seat> + Clone) -> Option<Seat> {
         let is_left = |seat: &Seat| self.of(now, *seat).is_none_or(|hold| !hold.is_firm);
-        free.clone().find(|seat| self.of(now, *seat).is_none()).or_else(|| free.clone().find(is_left))
+        free.clone().find(|seat| self.of(now, *seat).is_none()).or_else(|| free.find(is_left))
     }
 
     /// The seat of whoever comes back, by who they are or by their claim.
@@ -127,6 +127,11 @@ impl Holds {
             let is_free = hold.player.is_none() || hold.player == player;
             is_player || is_free && hold.member.is_some_and(&is_claimed)
         })
+    }
+
+    /// Whoever was there by a link that this is true of.
+    pub fn claimed_by(&self, is_claimed: impl Fn(Member) -> bool) -> Option<&Hold> {
+        self.gone.iter().rev().find(|hold| hold.member.is_some_and(&is_claimed))
     }
 
     /// Somebody sits there now: nobody is waited for any more.

@@ -28,9 +28,9 @@ impl<G: Hosted> View<G> {
         self.rejoin(self.now, self.path);
     }
 
-    /// Whether the token it came with was no good, so that it is somebody new.
-    pub fn is_somebody_new(&self) -> bool {
-        self.is_somebody_new
+    /// What was wrong with the token it came with, if something was: it is somebody new then.
+    pub fn bad_token(&self) -> Option<&str> {
+        self.bad_token.as_deref()
     }
 
     /// The characters of this player.

@@ -11,6 +11,8 @@ use sametick_sim::record::TickInputs;
 use sametick_sim::replica::{Hosted, hosted_description_of, hosted_schema_of};
 use sametick_sim::{SchemaHash, Tick, TickRate, Time};
 use sametick_transport::clock::random;
+use sametick_wire::claims::Claim;
+use sametick_wire::identity::PlayerId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -59,6 +61,9 @@ pub trait AnyHost {
     /// [`Host::participants`].
     fn participants(&self) -> Box<dyn Iterator<Item = Participant<'_>> + '_>;
 
+    /// [`Host::player_of`].
+    fn player_of(&self, claim: &Claim) -> Option<PlayerId>;
+
     /// [`Host::is_empty`].
     fn is_empty(&self) -> bool;
 
@@ -85,6 +90,10 @@ impl<G: Hosted> AnyHost for Host<G> {
 
     fn participants(&self) -> Box<dyn Iterator<Item = Participant<'_>> + '_> {
         Box::new(Host::participants(self))
+    }
+
+    fn player_of(&self, claim: &Claim) -> Option<PlayerId> {
+        Host::player_of(self, claim)
     }
 
     fn is_empty(&self) -> bool {
@@ -149,7 +158,7 @@ where
             watch: entrance.watch,
             listed: entrance.listed,
         };
-        Ok(Box::new(Script::<G>::new(now, entrance.room.clone(), &join, entrance.resume)))
+        Ok(Box::new(Script::<G>::new(now, entrance.room.clone(), &join, entrance.resume, entrance.token)))
     }
 }
 

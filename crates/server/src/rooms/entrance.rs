@@ -3,6 +3,7 @@
 use sametick_wire::claims::Claim;
 use sametick_wire::hello::{MAX_NAME, MAX_SESSION};
 use sametick_wire::hex::from_hex;
+use sametick_wire::identity::Token;
 use serde_json::{Map, Value};
 
 use super::script::claim_of;
@@ -32,6 +33,8 @@ pub struct Entrance {
     pub setup: Map<String, Value>,
     /// Who they were.
     pub resume: Option<Claim>,
+    /// What shows who they are.
+    pub token: Option<Token>,
     /// That they know the passphrase.
     pub proof: Option<[u8; 32]>,
 }
@@ -62,6 +65,7 @@ impl Entrance {
             seats: None,
             setup: Map::new(),
             resume: None,
+            token: None,
             proof: None,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -99,6 +103,10 @@ impl Entrance {
             "resumeToken" if !value.is_empty() => {
                 let claim = claim_of(&value).ok_or("`resumeToken` is the one of a welcome")?;
                 self.resume = Some(claim);
+            }
+            "token" if !value.is_empty() => {
+                let token = Token::from_hex(&value).ok_or("`token` is one that this server has given")?;
+                self.token = Some(token);
             }
             "proof" => self.proof = Some(from_hex(&value).ok_or("`proof` has 64 hexadecimal digits")?),
             _ => {}

@@ -49,6 +49,8 @@ pub enum Code {
     TooLarge,
     /// Every seat is taken; the connection ends.
     RoomFull,
+    /// The token is no good; the connection ends.
+    BadToken,
     /// The room or the server does not want it.
     NotAllowed,
     /// The connection ends, and not because of anything that was said.
@@ -57,7 +59,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Code; 12] = [
+    pub const ALL: [Code; 13] = [
         Code::BadVersion,
         Code::BadMessage,
         Code::UnknownKind,
@@ -68,6 +70,7 @@ impl Code {
         Code::TooManyInputs,
         Code::TooLarge,
         Code::RoomFull,
+        Code::BadToken,
         Code::NotAllowed,
         Code::Closed,
     ];
@@ -110,6 +113,8 @@ pub enum Incoming {
         /// The script's own clock, in milliseconds.
         client_time: Option<f64>,
     },
+    /// To go on as another character.
+    Character(String),
     /// To be told everything again.
     Resync,
 }
@@ -180,9 +185,11 @@ fn open(mut fields: Map<String, Value>) -> Result<Incoming, Fault> {
             }))
         }
         "ping" => Ok(Incoming::Ping { seq: number(&fields)?, client_time: time(&fields)? }),
+        "character" => Ok(Incoming::Character(word(&fields, "name")?)),
         "resync" => Ok(Incoming::Resync),
         other => {
-            let message = format!("there is no kind {other:?}; there are command, ping and resync");
+            let message =
+                format!("there is no kind {other:?}; there are command, ping, character and resync");
             Err(Fault::new(Code::UnknownKind, message))
         }
     }
@@ -301,7 +308,7 @@ mod tests {
             (
                 json!({"v": 2, "kind": "hop"}),
                 Code::UnknownKind,
-                "no kind \"hop\"; there are command, ping and",
+                "no kind \"hop\"; there are command, ping, character and",
             ),
             (json!({"v": 2, "kind": "command"}), Code::BadMessage, "a command needs a `seq`"),
             (json!({"v": 2, "kind": "command", "seq": -1}), Code::BadMessage, "from 0 on, not -1"),

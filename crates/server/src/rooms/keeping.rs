@@ -79,10 +79,16 @@ impl Rooms {
         let join = super::join_of(channel, bytes)?;
         let Some(keeping) = self.keeping else { return Err(Turned::Out) };
         let now_unix_s = self.unix_ms(&keeping) / 1_000;
+        // Who was cut off before a token came is known by the claim.
+        let claim = join.resume.filter(|_| join.token.is_none());
+        let room = self.doors.get(&member).and_then(|door| self.find(&door.key));
+        let room = room.and_then(|id| self.rooms.get(&id));
+        let claimed = room.zip(claim).and_then(|(room, claim)| room.host.player_of(&claim));
         let Some(door) = self.doors.get_mut(&member) else { return Ok(()) };
+        door.claimed = claimed;
         let question = Question {
             token: join.token.map(|token| token.hash()),
-            player: None,
+            player: claimed,
             game: join.game.clone(),
             code: door.key.name.clone(),
             now_unix_s,
@@ -91,7 +97,7 @@ impl Rooms {
         if door.asking.replace(join).is_some() {
             return Ok(());
         }
-        if question.token.is_none() && self.names.contains_key(&door.key) {
+        if question.token.is_none() && claimed.is_none() && self.names.contains_key(&door.key) {
             // There is nothing to be found about a guest, and the room is there.
             self.found(self.now, member, Some(Found::default()));
         } else {
@@ -115,13 +121,15 @@ impl Rooms {
 
     fn let_in(&mut self, member: Member, join: Join, found: Found) -> Result<(), Turned> {
         let Some(keeping) = self.keeping else { return Ok(()) };
-        let id = match (found.token, &found.player) {
-            (TokenState::Good, Some(known)) => known.id,
-            (TokenState::None, _) if keeping.is_strict => return Err(Turned::BadToken(SIGN_IN)),
-            (TokenState::None, _) => PlayerId::from_bytes(random()),
-            (TokenState::Expired, _) => return Err(Turned::BadToken(TOKEN_EXPIRED)),
-            (TokenState::Retired, _) => return Err(Turned::BadToken(TOKEN_RETIRED)),
-            (TokenState::Unknown | TokenState::Good, _) => return Err(Turned::BadToken(TOKEN_UNKNOWN)),
+        let claimed = self.doors.get(&member).and_then(|door| door.claimed);
+        let id = match (found.token, &found.player, claimed) {
+            (TokenState::Good, Some(known), _) => known.id,
+            (TokenState::None, _, Some(claimed)) => claimed,
+            (TokenState::None, ..) if keeping.is_strict => return Err(Turned::BadToken(SIGN_IN)),
+            (TokenState::None, ..) => PlayerId::from_bytes(random()),
+            (TokenState::Expired, ..) => return Err(Turned::BadToken(TOKEN_EXPIRED)),
+            (TokenState::Retired, ..) => return Err(Turned::BadToken(TOKEN_RETIRED)),
+            (TokenState::Unknown | TokenState::Good, ..) => return Err(Turned::BadToken(TOKEN_UNKNOWN)),
         };
         let key = self.doors.get(&member).map(|door| door.key.clone()).ok_or(Turned::Out)?;
         let room = match self.find(&key) {

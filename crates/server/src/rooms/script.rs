@@ -12,11 +12,12 @@ use sametick_sim::{Seat, Tick, Time};
 use sametick_wire::Channel;
 use sametick_wire::claims::Claim;
 use sametick_wire::hex::to_hex;
+use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
 
 use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use super::showing::{Fields, Showing, Sight};
-use super::told::{Ack, Happened, Player, Pong, Rates, Snapshot, Welcome};
+use super::told::{Ack, Cast, Happened, Known, Player, Pong, Rates, Snapshot, Welcome};
 use super::wishes::command_of;
 
 /// Messages that are taken a second.
@@ -122,6 +123,9 @@ pub struct Script<G: Hosted> {
     heard_at: Time,
     said: VecDeque<(Encoding, Vec<u8>)>,
     inputs: Vec<G::Input>,
+    /// What the script was told of who it is.
+    token: Option<Token>,
+    character: String,
 }
 
 impl<G: Hosted> Script<G>
@@ -129,10 +133,19 @@ where
     G::Input: Default,
 {
     /// A script that asks to take part in a room; as who it was, if it comes back.
-    pub fn new(now: Time, room: String, join: &JoinAs<G>, resume: Option<Claim>) -> Script<G> {
+    pub fn new(
+        now: Time,
+        room: String,
+        join: &JoinAs<G>,
+        resume: Option<Claim>,
+        token: Option<Token>,
+    ) -> Script<G> {
         let mut view = View::new(now, join, PATH);
         if let Some(claim) = resume {
             view.resume(now, PATH, claim);
+        }
+        if let Some(token) = token {
+            view.come_as(token);
         }
         Script {
             now,
@@ -154,6 +167,8 @@ where
             heard_at: now,
             said: VecDeque::new(),
             inputs: Vec::new(),
+            token,
+            character: String::new(),
         }
     }
 
@@ -196,6 +211,13 @@ where
             Incoming::Command(command) => self.wish(command)?,
             Incoming::Ping { seq, client_time } => {
                 self.say(&Pong { seq, client_time, server_time: self.now_ms() });
+            }
+            Incoming::Character(name) => {
+                let known = self.view.characters().all.iter().any(|(known, _)| *known == name);
+                if !known {
+                    return Err(Fault::new(Code::BadPayload, format!("there is no character {name:?} here")));
+                }
+                self.view.choose_character(&name);
             }
             Incoming::Resync => {
                 self.showing.forget();
@@ -285,6 +307,10 @@ where
         if self.view.handle(self.now, view::Input::Message(channel, bytes)).is_err() {
             return self.end(Code::Closed, "the room cannot be understood");
         }
+        // A program decides for itself whether it comes as somebody new.
+        if let Some(why) = self.view.bad_token().map(ToOwned::to_owned) {
+            return self.end(Code::BadToken, &why);
+        }
         match self.view.status() {
             Status::Joining => {}
             Status::Refused(why) => {
@@ -293,6 +319,21 @@ where
             }
             _ if !self.is_welcome => self.welcome(),
             _ => self.look(),
+        }
+        self.tell_identity();
+    }
+
+    /// Who the script is, as far as that has changed.
+    fn tell_identity(&mut self) {
+        if let Some(token) = self.view.token().filter(|token| self.token != Some(*token)) {
+            self.token = Some(token);
+            self.say(&Known { token: token.to_hex() });
+        }
+        let characters = self.view.characters();
+        if characters.active != self.character {
+            self.character.clone_from(&characters.active);
+            let all = characters.all.iter().map(|(name, _)| name.clone()).collect();
+            self.say(&Cast { active: self.character.clone(), all });
         }
     }
 

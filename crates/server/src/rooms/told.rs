@@ -131,6 +131,30 @@ pub struct Happened<E: Serialize> {
     pub event: E,
 }
 
+/// What shows who the script is, once that is on disk.
+#[derive(Clone, Serialize)]
+pub struct Known {
+    /// For the `token` of the query, the next time.
+    pub token: String,
+}
+
+/// Who the script can be.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cast {
+    /// The character that it plays.
+    pub active: String,
+    /// All that it may play.
+    pub all: Vec<String>,
+}
+
+impl Outgoing for Known {
+    const KIND: &'static str = "token";
+}
+
+impl Outgoing for Cast {
+    const KIND: &'static str = "characters";
+}
+
 impl Outgoing for Welcome {
     const KIND: &'static str = "welcome";
 }

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser};
+use sametick_room::host::DEFAULT_HOLD_US;
 use toml::de::{DeTable, DeValue};
 
 use crate::identity::IdentityArgs;
@@ -23,6 +24,9 @@ const DEFAULT_PORT: u16 = 8080;
 /// Where native players are unless told otherwise.
 const DEFAULT_UDP: u16 = 7777;
 const DEFAULT_QUIC: u16 = 7778;
+
+/// For how many days a token is good after it was last used, unless told otherwise.
+pub(super) const DEFAULT_TOKEN_DAYS: u64 = 30;
 
 /// Where things are kept unless told otherwise.
 const DEFAULT_DATA: &str = "sametick-data";
@@ -81,6 +85,14 @@ pub struct Settings {
     /// A file with the passphrase on its first line; read again on SIGHUP. Without it, $SAMETICK_SECRET counts
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+
+    /// For how many seconds the seat of somebody who was cut off waits for them [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub hold: Option<u64>,
+
+    /// For how many days players are known by the token they were given last [default: 30]
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
+    pub token_days: Option<u64>,
 
     #[command(flatten)]
     pub(super) relay: RelayOptions,
@@ -207,6 +219,8 @@ impl Settings {
             tls_key: self.tls_key.or(below.tls_key),
             origin,
             secret_file: self.secret_file.or(below.secret_file),
+            hold: self.hold.or(below.hold),
+            token_days: self.token_days.or(below.token_days),
             relay: RelayOptions {
                 ticks_per_packet: self.relay.ticks_per_packet.or(below.relay.ticks_per_packet),
                 status: self.relay.status.or(below.relay.status),
@@ -281,6 +295,8 @@ impl Settings {
             "origin" if self.origin.is_empty() => None,
             "origin" => Some(toml::Value::from(self.origin.clone()).to_string()),
             "secret-file" => path(&self.secret_file),
+            "hold" => self.hold.map(|seconds| seconds.to_string()),
+            "token-days" => self.token_days.map(|days| days.to_string()),
             "ticks-per-packet" => self.relay.ticks_per_packet.map(|ticks| ticks.to_string()),
             "status" => path(&self.relay.status),
             "trace" => path(&self.relay.trace),
@@ -303,6 +319,8 @@ fn example(name: &str) -> String {
         "wt" => DEFAULT_PORT.to_string(),
         "data" => format!("\"{DEFAULT_DATA}\""),
         "origin" => "[\"https://example.org\"]".into(),
+        "hold" => (DEFAULT_HOLD_US / 1_000_000).to_string(),
+        "token-days" => DEFAULT_TOKEN_DAYS.to_string(),
         "ticks-per-packet" => "2".into(),
         "behind-proxy" => "true".into(),
         name => format!("\"{}\"", IdentityArgs::example(name)),
@@ -398,7 +416,7 @@ mod tests {
             .filter(is_example)
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(examples.lines().count(), 13 + 1 + 8, "{examples}");
+        assert_eq!(examples.lines().count(), 15 + 1 + 8, "{examples}");
         Settings::parse(&examples).unwrap();
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use sametick::rooms::envelope::{Code, Encoding, Fault, Outgoing, encode};
-use sametick::rooms::told::{Ack, Feature, Happened, Mode, Player, Pong, Rates, Snapshot, Welcome};
+use sametick::rooms::told::{
+    Ack, Cast, Feature, Happened, Known, Mode, Player, Pong, Rates, Snapshot, Welcome,
+};
 use sametick_arena::{Arena, Event, Setup};
 use sametick_sim::replica::{Hosted, markdown};
 use serde_json::{Value, json};
@@ -95,14 +97,20 @@ fn what_scripts_are_told_is_documented() {
         said(&Ack { seq: 42, tick: 304 }),
         said(&pong),
         said(&killed),
+        said(&Known { token: (0..16).map(|byte: u8| format!("{byte:02x}")).collect() }),
+        said(&Cast {
+            active: Arena::CHARACTERS[0].into(),
+            all: Arena::CHARACTERS.iter().map(|name| (*name).into()).collect(),
+        }),
         said(&Fault::new(Code::BadPayload, "missing field `x`").of(43)),
     ];
     let examples = examples();
     for message in &all {
         assert!(examples.contains(message), "docs/protocol.md lacks:\n{message}");
     }
-    let is_ours =
-        |example: &&Value| !["command", "ping", "resync"].contains(&example["kind"].as_str().unwrap());
+    let is_ours = |example: &&Value| {
+        !["command", "ping", "character", "resync"].contains(&example["kind"].as_str().unwrap())
+    };
     assert_eq!(examples.iter().filter(is_ours).count(), all.len(), "an example is of yesterday");
     for code in Code::ALL {
         let row = format!("| `{}` |", json!(code).as_str().unwrap());

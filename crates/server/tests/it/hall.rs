@@ -154,6 +154,8 @@ impl<G: Hosted> Hall<G> {
             self.settle();
         }
         self.now = end;
+        self.write();
+        self.settle();
     }
 
     /// Moves everything along until nothing wants anything.

@@ -10,9 +10,9 @@ use sametick_sim::replica::Scene;
 use sametick_sim::{Seat, Tick};
 use sametick_store::players::{Purpose, Question, Sqlite, SqliteOptions, Storage, Token, TokenState};
 use sametick_wire::Member;
-use tempfile::TempDir;
 
 use crate::hall::Hall;
+use crate::process::Folder;
 
 const SETUP: Setup = Setup { seed: 7, size: 32, bots: 0, seats: 2 };
 
@@ -33,12 +33,12 @@ fn settle_down(own: Option<&Own>, around: &Scene, tick: Tick) -> Input {
 }
 
 struct House {
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl House {
     fn new() -> House {
-        House { folder: TempDir::new().unwrap() }
+        House { folder: Folder::new() }
     }
 
     fn storage(&self) -> Sqlite {
@@ -151,7 +151,8 @@ fn a_server_that_was_killed_has_everything_again() {
     let cid = hall.join("den", &named("cid"));
     hall.run(2_000);
     assert_eq!(hall.players[&cid].view.seat(), Some(Seat(0)));
-    assert_eq!(walls(&hall, cid).len(), 4);
+    let stands = walls(&hall, cid);
+    assert!(stood.iter().all(|wall| stands.iter().any(|other| other.tile == wall.tile)));
     let ben = hall.join_as("den", &named("ben"), key[1]);
     hall.run(2_000);
     assert_eq!(own(&hall, ben).at, before[1].at);
@@ -183,10 +184,11 @@ fn a_token_is_good_until_the_next_one_has_arrived() {
     let thief = hall.join_as("den", &named("eve"), second);
     hall.run(2_000);
     let view = &hall.players[&thief].view;
-    assert!(view.is_somebody_new() && view.seat() == Some(Seat(1)));
+    assert_eq!(view.bad_token(), Some("this token was used before, and another was given for it"));
+    assert_eq!(view.seat(), Some(Seat(1)));
     assert_ne!(view.token(), Some(third));
     assert_eq!(hall.players[&ada].view.seat(), Some(Seat(0)));
-    assert_eq!(hall.status(ada), Status::Playing);
+    assert_eq!(hall.players[&ada].closed, None);
     // Thrown out, a player does not come back by what they have.
     hall.rooms.handle(hall.now, RoomInput::Kick(ada, "be nice"));
     hall.run(2_000);
@@ -204,6 +206,35 @@ fn nobody_plays_without_a_token_where_one_is_needed() {
     hall.run(1_000);
     assert!(matches!(hall.status(eve), Status::Refused(why) if why.starts_with("sign in first")));
     assert_eq!(hall.rooms.iter().count(), 0);
+}
+
+#[test]
+fn who_was_cut_off_before_a_token_came_is_known_by_the_claim() {
+    let house = House::new();
+    let mut hall = house.start(0, KEEPING);
+    let ada = hall.join("den", &named("ada"));
+    let eve = hall.join("den", &named("eve"));
+    hall.is_stuck = true;
+    hall.run(4_000);
+    let before = own(&hall, ada);
+    let mut view = hall.lose(ada);
+    hall.run(1_000);
+    let back = hall.open("den");
+    view.rejoin(hall.now, sametick_wire::pacer::Path::default());
+    hall.seat(back, view);
+    hall.is_stuck = false;
+    hall.run(2_000);
+    assert_eq!((own(&hall, back).number, own(&hall, back).at), (before.number, before.at));
+    // With one's own token and somebody else's claim one is oneself.
+    let claim = hall.players[&back].view.claim().unwrap();
+    let mut thief = hall.lose(eve);
+    hall.run(1_000);
+    let again = hall.open("den");
+    thief.resume(hall.now, sametick_wire::pacer::Path::default(), claim);
+    hall.seat(again, thief);
+    hall.run(1_000);
+    assert_eq!(hall.players[&again].view.seat(), Some(Seat(1)));
+    assert_eq!(hall.players[&back].closed, None);
 }
 
 #[test]
@@ -267,5 +298,5 @@ fn a_database_that_does_not_work_holds_nobody_up() {
     hall.is_stuck = false;
     hall.run(2_000);
     assert!(hall.players[&ben].view.token().is_some());
-    assert!(hall.players[&ada].view.saved().unwrap() > Tick(300));
+    assert!(hall.players[&ada].view.saved().unwrap() > Tick(60));
 }

@@ -155,6 +155,7 @@ fn there_are_only_so_many_rooms_and_none_begins_in_nonsense() {
         watch: false,
         listed: true,
         resume: None,
+        token: None,
     });
     hall.say(other, Channel::Control, &sametick_wire::control::to_bytes(&join));
     assert_eq!(hall.rooms.iter().count(), 0);

@@ -61,7 +61,7 @@ impl Stage {
     pub fn enter_with(&mut self, name: &str, token: Option<&str>, watch: bool) -> usize {
         let join = JoinAs { watch, ..join_as(name, Setup::default()) };
         let resume = token.map(|token| claim_of(token).unwrap());
-        let script = Script::new(self.now, "den".into(), &join, resume);
+        let script = Script::new(self.now, "den".into(), &join, resume, None);
         self.actors.push(Actor {
             member: Member(self.next),
             script,
@@ -164,7 +164,10 @@ impl Stage {
                     }
                 }
                 host::Output::WakeAt(_) => return,
-                host::Output::Record(_) | host::Output::Stepped(_) => {}
+                host::Output::Record(_)
+                | host::Output::Stepped(_)
+                | host::Output::Keep(_)
+                | host::Output::Kept(_) => {}
             }
         }
     }

@@ -68,7 +68,8 @@ impl Parts {
                     if part != old {
                         changed(number, Some(part));
                     }
-                    (now.next(), then.next());
+                    now.next();
+                    then.next();
                 }
                 (Some((number, part)), later) if later.is_none_or(|(later, _)| number < later) => {
                     changed(number, Some(part));
