@@ -24,7 +24,7 @@ mod storage;
 mod words;
 
 pub use keeper::{Answer, Keeper, KeeperOptions, Ticket, Waker};
-pub use sqlite::{Durability, SetAside, Sqlite, SqliteOptions};
+pub use sqlite::{Durability, OtherFiles, Rewrite, SetAside, Sqlite, SqliteOptions};
 pub use stats::PlayersStats;
 pub use storage::{
     CheckpointRow, Found, Known, Opened, Opener, PlaceRow, Purpose, Question, Storage, StorageError,

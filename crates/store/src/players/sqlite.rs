@@ -6,8 +6,11 @@ mod rescue;
 mod schema;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, fs, io};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::storage::{Found, Opened, Opener, Purpose, Question, Storage, StorageError, Write};
@@ -37,13 +40,30 @@ pub enum Durability {
 /// How a database is opened.
 #[derive(Clone, Debug, Default)]
 pub struct SqliteOptions {
-    /// The file system, by the name it has been registered with in SQLite; `None`: that of the machine. On another one no
-    /// file is set aside: a damaged database is an error.
-    pub vfs: Option<String>,
+    /// Another file system than that of the machine. On one of those no file is set aside: a damaged database is an error.
+    pub files: Option<OtherFiles>,
     /// How sure a write is.
     pub durability: Durability,
     /// Nobody else opens it meanwhile, not even the reader: for a file system without shared memory.
     pub exclusive: bool,
+}
+
+/// A file system that SQLite knows.
+#[derive(Clone)]
+pub struct OtherFiles {
+    /// The name it has been registered with in SQLite.
+    pub name: String,
+    /// Writes once more what is in a file, if it is there, and syncs it.
+    pub rewrite: Rewrite,
+}
+
+/// See [`OtherFiles::rewrite`].
+pub type Rewrite = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
+
+impl fmt::Debug for OtherFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OtherFiles").field(&self.name).finish()
+    }
 }
 
 /// A database of players in a file.
@@ -65,11 +85,11 @@ impl Sqlite {
             connection.pragma_update(None, "query_only", true).map_err(explain)?;
             return Ok((Sqlite { connection }, None));
         }
-        if options.vfs.is_none() {
+        if options.files.is_none() {
             prepare_file(path)?;
         }
         match open_checked(path, options) {
-            Err(StorageError::Corrupt(why)) if options.vfs.is_none() => {
+            Err(StorageError::Corrupt(why)) if options.files.is_none() => {
                 rescue::replace(path, why, || open_checked(path, options))
                     .map(|(connection, aside)| (Sqlite { connection }, Some(aside)))
             }
@@ -117,9 +137,9 @@ impl Storage for Sqlite {
 
 /// The folder above it, and an empty file that only its owner may read: there are names in it.
 fn prepare_file(path: &Path) -> Result<(), StorageError> {
-    let failed = |error: std::io::Error| StorageError::Io(format!("{}: {error}", path.display()));
-    path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
-    let mut options = std::fs::OpenOptions::new();
+    let failed = |error: io::Error| StorageError::Io(format!("{}: {error}", path.display()));
+    path.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+    let mut options = fs::OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -130,8 +150,8 @@ fn open_checked(path: &Path, options: &SqliteOptions) -> Result<Connection, Stor
     let mut connection = connect(path, options, Purpose::Writing)?;
     schema::refuse_newer(&connection)?;
     check(&connection)?;
+    settle(&mut connection, path, options)?;
     schema::migrate(&mut connection)?;
-    settle(&connection)?;
     Ok(connection)
 }
 
@@ -140,8 +160,8 @@ fn connect(path: &Path, options: &SqliteOptions, purpose: Purpose) -> Result<Con
     if purpose == Purpose::Writing {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
-    let connection = match &options.vfs {
-        Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.as_str()),
+    let connection = match &options.files {
+        Some(files) => Connection::open_with_flags_and_vfs(path, flags, files.name.as_str()),
         None => Connection::open_with_flags(path, flags),
     };
     let connection = connection.map_err(explain)?;
@@ -150,6 +170,7 @@ fn connect(path: &Path, options: &SqliteOptions, purpose: Purpose) -> Result<Con
 }
 
 fn set_up(connection: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
+    copy_on_close(connection, false)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     if options.exclusive {
@@ -180,16 +201,43 @@ fn check(connection: &Connection) -> Result<(), StorageError> {
     }
 }
 
-/// Copies the write-ahead log into the database and empties it.
+/// Makes sure of the write-ahead log, copies it into the database and empties it.
 ///
-/// A sync that failed may have dropped frames of the log that later ones, synced well, would stand behind: nothing is
-/// appended to a log of which that is possible.
-fn settle(connection: &Connection) -> Result<(), StorageError> {
+/// A sync that failed, here or in a process before this one, may have left pages of the log in memory that the system takes
+/// for stored, so that no later sync would store them. What stands behind them would be lost with them, and what is copied from
+/// them would be half of a batch if the power failed then. So all of the log is written again before anything is done with
+/// it, and nothing is appended to it.
+fn settle(connection: &mut Connection, path: &Path, options: &SqliteOptions) -> Result<(), StorageError> {
+    // Nobody else appends to it or empties it meanwhile.
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
+    let log = beside(path, "-wal");
+    let rewritten = match &options.files {
+        Some(files) => (files.rewrite)(&log),
+        None => rewrite(&log),
+    };
+    rewritten.map_err(|error| StorageError::Io(format!("{}: {error}", log.display())))?;
+    transaction.rollback().map_err(explain)?;
     let is_busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-    match is_busy.map_err(explain)? {
-        0 => Ok(()),
-        _ => Err(StorageError::Busy("its log is being read".to_owned())),
+    if is_busy.map_err(explain)? != 0 {
+        return Err(StorageError::Busy("its log is being read".to_owned()));
     }
+    copy_on_close(connection, true).map_err(explain)
+}
+
+/// Whether the log is copied into the database when it is closed.
+fn copy_on_close(connection: &Connection, copies: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !copies).map(drop)
+}
+
+fn rewrite(path: &Path) -> io::Result<()> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        bytes => bytes?,
+    };
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    io::Write::write_all(&mut file, &bytes)?;
+    file.sync_all()
 }
 
 /// What an error of SQLite means for whoever has to go on. It names no value of a row.

@@ -5,7 +5,8 @@ use super::words::{Kept, PlaceId, PlayerId, TokenHash};
 /// A database of players.
 ///
 /// A write of it must not fail for what is in it: what cannot be written is tried again until it can. So no write
-/// needs another one to have come before.
+/// needs another one to have come before. And a batch that was written twice means the same as one that was written
+/// once: after a failure nobody knows whether it was.
 pub trait Storage: Send {
     /// All of it, in this order, or nothing; durable when it returns `Ok`.
     fn write(&mut self, batch: &[Write]) -> Result<(), StorageError>;
@@ -77,7 +78,7 @@ pub enum Write {
         /// When this was written.
         unix_ms: u64,
     },
-    /// A token that is good for a player. One that was retired stays retired.
+    /// A token that is good for a player, from now on: also if it was retired before.
     Token {
         /// Of the token.
         hash: TokenHash,

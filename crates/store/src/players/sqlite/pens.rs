@@ -67,7 +67,8 @@ impl Pen {
             }
             Pen::Token => {
                 "INSERT INTO tokens (hash, player, expires_unix_s) VALUES (?1, ?2, ?3)
-                 ON CONFLICT DO UPDATE SET player = excluded.player, expires_unix_s = excluded.expires_unix_s"
+                 ON CONFLICT DO UPDATE SET player = excluded.player, expires_unix_s = excluded.expires_unix_s,
+                 retired = 0"
             }
             Pen::Retire => "UPDATE tokens SET retired = 1 WHERE hash = ?1",
             Pen::RetireAll => "UPDATE tokens SET retired = 1 WHERE player = ?1",
