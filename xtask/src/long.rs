@@ -18,7 +18,7 @@ Proofs:
   pace      four players at 60 Hz for a minute, no late input   N seeds      (default 1000)
   bots      four bots through a real relay, three networks      N seconds each (default 60)
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
-  players   a writer of players killed at random moments        N kills      (default 10000)
+  players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
@@ -88,7 +88,9 @@ fn simulator(workspace: &Workspace, hours: u64) -> Result<()> {
 
 fn players(workspace: &Workspace, kills: u64) -> Result<()> {
     let test = ["-p", "sametick-store", "--test", "players", "kills::"];
-    release_test(workspace, &test, "SAMETICK_KILLS", kills)
+    release_test(workspace, &test, "SAMETICK_KILLS", kills)?;
+    let test = ["-p", "sametick-simulator", "--test", "it", "players::"];
+    release_test(workspace, &test, "SAMETICK_SEEDS", kills / 2)
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

@@ -9,6 +9,7 @@ pub mod games;
 pub mod journal;
 pub mod outcome;
 pub mod plan;
+pub mod platter;
 pub mod referee;
 pub mod report;
 pub mod run;

@@ -1,5 +1,6 @@
 //! A bounded set of worlds, and the worlds in which something was once wrong.
 
+mod players;
 mod regressions;
 mod rooms;
 mod seeds;
