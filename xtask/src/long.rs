@@ -90,7 +90,9 @@ fn players(workspace: &Workspace, kills: u64) -> Result<()> {
     let test = ["-p", "sametick-store", "--test", "players", "kills::"];
     release_test(workspace, &test, "SAMETICK_KILLS", kills)?;
     let test = ["-p", "sametick-simulator", "--test", "it", "players::"];
-    release_test(workspace, &test, "SAMETICK_SEEDS", kills / 2)
+    release_test(workspace, &test, "SAMETICK_SEEDS", kills / 2)?;
+    let mut cargo = shell::cargo(&workspace.root);
+    shell::run(cargo.args(["bench", "-p", "sametick-store", "--bench", "players", "--", "ratios"]))
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

@@ -8,3 +8,4 @@ mod kit;
 mod mending;
 mod order;
 mod queue;
+mod steady;

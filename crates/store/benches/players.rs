@@ -1,0 +1,309 @@
+//! What saving a player costs the tick thread, and how many rows a second reach the disk; each beside what it is built on.
+//!
+//! `cargo bench -p sametick-store --bench players`; `-- ratios` takes turns between ours and the reference and prints how
+//! they compare.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "it measures time, and waits for another thread"
+)]
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use divan::counter::ItemsCount;
+use divan::{Bencher, black_box};
+use rtrb::{Producer, RingBuffer};
+use rusqlite::{Connection, TransactionBehavior, params};
+use sametick_store::players::{
+    Answer, Found, Keeper, KeeperOptions, Kept, Opened, Opener, PlaceId, PlayerId, Purpose, Question, Sqlite,
+    SqliteOptions, Storage, StorageError, Write,
+};
+use tempfile::TempDir;
+
+/// Fewer than half of what the queue holds: the thread sleeps meanwhile.
+const PUSHES: u32 = 1000;
+const QUEUE: usize = 4096;
+/// What an arena keeps of a player, roughly.
+const KEPT_BYTES: usize = 64;
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn main() {
+    if std::env::args().any(|word| word == "ratios") { print_ratios() } else { divan::main() }
+}
+
+fn checkpoint(player: u32, tick: u32) -> Write {
+    let kept = Kept::new(&[tick as u8; KEPT_BYTES]).unwrap();
+    // Ids are hashes: spread over the table, not one after the other.
+    let player = PlayerId(u128::from(player).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835));
+    Write::Checkpoint { place: PlaceId(7), player, seat: 1, tick, kept, unix_ms: tick.into() }
+}
+
+/// Items are pushes of a checkpoint into an empty queue.
+#[divan::bench(sample_count = 500, sample_size = 1)]
+fn push_raw(bencher: Bencher<'_, '_>) {
+    let raw = RefCell::new(RawQueue::new());
+    let empty = || raw.borrow_mut().drain();
+    let push = |()| raw.borrow_mut().push();
+    bencher.counter(ItemsCount::new(PUSHES)).with_inputs(empty).bench_local_values(push);
+}
+
+/// The same through a keeper.
+#[divan::bench(sample_count = 500, sample_size = 1)]
+fn push_keeper(bencher: Bencher<'_, '_>) {
+    let ours = RefCell::new(Ours::idle());
+    let empty = || ours.borrow_mut().wait();
+    let push = |()| ours.borrow_mut().push(PUSHES);
+    bencher.counter(ItemsCount::new(PUSHES)).with_inputs(empty).bench_local_values(push);
+}
+
+/// Items are rows on disk, in one synced transaction.
+#[divan::bench(args = [1000, 10_000], sample_count = 20)]
+fn rows_raw(bencher: Bencher<'_, '_>, rows: u32) {
+    let mut raw = RawTable::new();
+    bencher.counter(ItemsCount::new(rows)).bench_local(|| raw.round(rows));
+}
+
+/// The same through a keeper, from the first save to the answer.
+#[divan::bench(args = [1000, 10_000], sample_count = 20)]
+fn rows_keeper(bencher: Bencher<'_, '_>, rows: u32) {
+    let mut ours = Ours::sqlite();
+    bencher.counter(ItemsCount::new(rows)).bench_local(|| ours.round(rows));
+}
+
+/// A queue as it comes, emptied by another thread, as ours is.
+struct RawQueue {
+    producer: Producer<Write>,
+    empty: Sender<()>,
+    emptied: Receiver<()>,
+}
+
+impl RawQueue {
+    fn new() -> RawQueue {
+        let (producer, mut consumer) = RingBuffer::new(QUEUE);
+        let ((empty, asked), (done, emptied)) = (channel(), channel());
+        std::thread::spawn(move || {
+            while asked.recv().is_ok() {
+                while let Ok(write) = consumer.pop() {
+                    black_box(write);
+                }
+                done.send(()).unwrap();
+            }
+        });
+        RawQueue { producer, empty, emptied }
+    }
+
+    fn push(&mut self) {
+        (0..PUSHES).for_each(|player| assert!(self.producer.push(checkpoint(player, 1)).is_ok()));
+    }
+
+    /// How long the pushes take; the queue is empty before.
+    fn pushing(&mut self) -> Duration {
+        self.drain();
+        let start = Instant::now();
+        self.push();
+        start.elapsed()
+    }
+
+    fn drain(&mut self) {
+        self.empty.send(()).unwrap();
+        self.emptied.recv().unwrap();
+    }
+}
+
+/// A keeper, and what wakes its owner.
+struct Ours {
+    keeper: Keeper,
+    woken: Receiver<()>,
+    tick: u32,
+    _folder: TempDir,
+}
+
+impl Ours {
+    /// On a database that takes everything and does nothing.
+    fn idle() -> Ours {
+        Ours::start(QUEUE, |_| Box::new(|_| Ok(Opened { storage: Box::new(Nowhere), note: None })))
+    }
+
+    fn sqlite() -> Ours {
+        Ours::start(1 << 15, |path| Sqlite::opener(path, SqliteOptions::default()))
+    }
+
+    fn start(queue: usize, opener: impl FnOnce(&Path) -> Opener) -> Ours {
+        let (folder, path) = folder();
+        let (wake, woken) = channel();
+        let options = KeeperOptions { queue, usual: HOUR, hurried: HOUR, ..KeeperOptions::default() };
+        let keeper =
+            Keeper::start(opener(&path), options, Box::new(move || wake.send(()).unwrap_or_default()));
+        let mut ours = Ours { keeper, woken, tick: 0, _folder: folder };
+        ours.wait();
+        ours
+    }
+
+    fn push(&mut self, rows: u32) {
+        self.tick += 1;
+        (0..rows).for_each(|player| self.keeper.save(checkpoint(player, self.tick)));
+    }
+
+    /// Until everything is on disk.
+    fn wait(&mut self) {
+        let ticket = self.keeper.flush();
+        loop {
+            match self.keeper.poll() {
+                Some(Answer::Saved(saved)) if saved == ticket => return,
+                Some(Answer::Saved(_)) => {}
+                Some(other) => panic!("{other:?}"),
+                None => self.woken.recv().unwrap(),
+            }
+        }
+    }
+
+    /// How long the pushes take; the queue is empty before.
+    fn pushing(&mut self) -> Duration {
+        self.wait();
+        let start = Instant::now();
+        self.push(PUSHES);
+        start.elapsed()
+    }
+
+    fn round(&mut self, rows: u32) -> Duration {
+        let start = Instant::now();
+        self.push(rows);
+        self.wait();
+        start.elapsed()
+    }
+}
+
+struct Nowhere;
+
+impl Storage for Nowhere {
+    fn write(&mut self, batch: &[Write]) -> Result<(), StorageError> {
+        black_box(batch);
+        Ok(())
+    }
+
+    fn look_up(&mut self, _question: &Question) -> Result<Found, StorageError> {
+        Ok(Found::default())
+    }
+}
+
+/// The table of checkpoints, written without anything of ours.
+struct RawTable {
+    connection: Connection,
+    tick: u32,
+    _folder: TempDir,
+}
+
+impl RawTable {
+    fn new() -> RawTable {
+        let (folder, path) = folder();
+        drop(Sqlite::open(&path, &SqliteOptions::default(), Purpose::Writing).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, "synchronous", "FULL").unwrap();
+        RawTable { connection, tick: 0, _folder: folder }
+    }
+
+    fn round(&mut self, rows: u32) -> Duration {
+        self.tick += 1;
+        let start = Instant::now();
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+        let mut upsert = transaction.prepare_cached(UPSERT).unwrap();
+        for player in 0..rows {
+            let Write::Checkpoint { place, player, seat, tick, kept, unix_ms } =
+                checkpoint(player, self.tick)
+            else {
+                continue;
+            };
+            let (place, unix_ms) = (place.0.cast_signed(), unix_ms.cast_signed());
+            upsert.execute(params![place, player.to_bytes(), seat, tick, kept.as_bytes(), unix_ms]).unwrap();
+        }
+        drop(upsert);
+        transaction.commit().unwrap();
+        start.elapsed()
+    }
+}
+
+const UPSERT: &str = "INSERT INTO checkpoints (place, player, seat, tick, kept, unix_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+     ON CONFLICT DO UPDATE SET seat = excluded.seat, tick = excluded.tick, kept = excluded.kept, unix_ms = excluded.unix_ms";
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("players.sqlite");
+    (folder, path)
+}
+
+/// Ours and the reference by turns, so that both have the same machine.
+fn print_ratios() {
+    let (mut raw, mut ours) = (RawQueue::new(), Ours::idle());
+    let (raw, ours) = by_turns(4000, || raw.pushing(), || ours.pushing());
+    let each = |time: Duration| time.as_nanos() as f64 / f64::from(PUSHES);
+    let (raw, ours) = (each(raw), each(ours));
+    println!("push of a checkpoint: raw rtrb {raw:.1} ns, keeper {ours:.1} ns: {:.2} times", ours / raw);
+    for rows in [1000, 10_000] {
+        print_rows(rows);
+    }
+    print_a_crowd();
+}
+
+fn print_rows(rows: u32) {
+    let (mut raw, mut ours) = (RawTable::new(), Ours::sqlite());
+    let (mut raw_cpu, mut ours_cpu) = (Duration::ZERO, Duration::ZERO);
+    let (raw, ours) = by_turns(
+        100,
+        || with_cpu(&mut raw_cpu, || raw.round(rows)),
+        || with_cpu(&mut ours_cpu, || ours.round(rows)),
+    );
+    let a_second = |time: Duration| f64::from(rows) / time.as_secs_f64();
+    let percent = |one: Duration, other: Duration| 100.0 * one.as_secs_f64() / other.as_secs_f64();
+    println!(
+        "rows a second, {rows} a batch: raw rusqlite {:.0}, keeper {:.0}: {:.0} % by the clock, {:.0} % by processor time",
+        a_second(raw),
+        a_second(ours),
+        percent(raw, ours),
+        percent(raw_cpu, ours_cpu),
+    );
+}
+
+/// Adds the time that all threads of this process had a processor.
+fn with_cpu<T>(sum: &mut Duration, run: impl FnOnce() -> T) -> T {
+    let before = cpu_time();
+    let result = run();
+    *sum += cpu_time().saturating_sub(before);
+    result
+}
+
+/// So far, where the system tells.
+fn cpu_time() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let times = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+    });
+    times.sum()
+}
+
+/// A thousand players at a checkpoint a second each, for twenty seconds of theirs.
+fn print_a_crowd() {
+    let mut ours = Ours::sqlite();
+    for _ in 0..20 {
+        black_box(ours.round(1000));
+    }
+    let stats = ours.keeper.stats();
+    let (rows, last, longest) = (stats.mean_rows(), stats.last_flush_us, stats.max_flush_us);
+    println!("1,000 players: {rows} rows a flush, the last took {last} µs, the longest {longest} µs");
+}
+
+/// The faster tenth of both: what other work on the machine does to a round makes it only slower.
+fn by_turns(
+    rounds: usize,
+    mut one: impl FnMut() -> Duration,
+    mut other: impl FnMut() -> Duration,
+) -> (Duration, Duration) {
+    let (mut ones, mut others): (Vec<_>, Vec<_>) = (0..rounds).map(|_| (one(), other())).unzip();
+    ones.sort();
+    others.sort();
+    (ones[rounds / 10], others[rounds / 10])
+}
