@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use sametick_sim::record::Record;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::channel::MAX_REDUNDANT_MESSAGE;
-use sametick_wire::claims::Claims;
+use sametick_wire::claims::{Claims, Holds};
 use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
@@ -104,6 +104,7 @@ pub struct Session {
     batch: u32,
     agreement: Agreement,
     claims: Claims,
+    holds: Holds,
 }
 
 /// What goes out of a session.
@@ -128,6 +129,7 @@ impl Session {
             fixed_batch: ticks_per_packet.map(|ticks| ticks.clamp(1, MAX_RUN)),
             batch: ticks_per_packet.unwrap_or(1).clamp(1, MAX_RUN),
             agreement: Agreement::default(),
+            holds: Holds::default(),
         }
     }
 

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
 use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, Whose, canon};
-use sametick_wire::claims::{Claim, Claims};
+use sametick_wire::claims::{Claim, Claims, HOLD_US};
 use sametick_wire::control;
 use sametick_wire::identity::PlayerId;
 use sametick_wire::inputs::read_inputs;
@@ -62,12 +62,9 @@ pub struct HostConfig {
 
 impl Default for HostConfig {
     fn default() -> HostConfig {
-        HostConfig { seats: 16, budget_bytes: DEFAULT_BUDGET, secret: [0; 32], hold_us: DEFAULT_HOLD_US }
+        HostConfig { seats: 16, budget_bytes: DEFAULT_BUDGET, secret: [0; 32], hold_us: HOLD_US }
     }
 }
-
-/// For how long a seat waits if nothing else is said: a minute.
-pub const DEFAULT_HOLD_US: u64 = 60_000_000;
 
 /// What an update may have if nothing else is said: with the heads of update, link and carrier, a datagram.
 pub const DEFAULT_BUDGET: usize = 900;

@@ -54,7 +54,11 @@ impl Players {
     /// Opens the database in this file, or makes it. What was wrong with it is said.
     pub fn open(path: &Path, token_s: u64) -> Result<Players, String> {
         let at = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(|why| at(&why))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).map_err(|why| {
+            let folder = folder.display();
+            format!("cannot write to the data folder {folder}: {why}; choose another with --data")
+        })?;
         // Answers are looked for; nobody has to be woken.
         let (keeper, aside) =
             Keeper::open(path, KeeperOptions::default(), Box::new(|| {})).map_err(|why| at(&why))?;

@@ -25,12 +25,13 @@ use std::time::Instant;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_lockstep::session::Facts;
-use sametick_room::host::{self, DEFAULT_HOLD_US, HostConfig};
+use sametick_room::host::{self, HostConfig};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
 use sametick_store::players::{PlaceId, PlayerId, Question, Write};
 use sametick_transport::clock::random;
+use sametick_wire::claims::HOLD_US;
 use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
@@ -439,7 +440,7 @@ impl Rooms {
         let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
         let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
         let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
-        let hold_us = self.keeping.map_or(DEFAULT_HOLD_US, |keeping| keeping.hold_us);
+        let hold_us = self.keeping.map_or(HOLD_US, |keeping| keeping.hold_us);
         let config = HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() };
         let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
         let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;

@@ -8,9 +8,9 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
-use sametick_room::host::DEFAULT_HOLD_US;
 use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
+use sametick_wire::claims::HOLD_US;
 
 use settings::DEFAULT_TOKEN_DAYS;
 pub use settings::{Settings, SettingsError, UpArgs};
@@ -55,7 +55,7 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         epoch_unix_ms: unix_ms(),
         token_s,
         is_strict: identity.requires_tokens(),
-        hold_us: settings.hold.map_or(DEFAULT_HOLD_US, |seconds| seconds * 1_000_000),
+        hold_us: settings.hold.map_or(HOLD_US, |seconds| seconds * 1_000_000),
     };
     let app = ServerApp::with_players(settings.relay.relay(), &data, games, players, keeping);
     let mut app = settings.relay.equip(app)?;

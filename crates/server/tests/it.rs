@@ -52,6 +52,8 @@ mod screen;
 mod scripts;
 #[path = "it/stage.rs"]
 mod stage;
+#[path = "it/survivors.rs"]
+mod survivors;
 #[path = "it/trial.rs"]
 mod trial;
 #[path = "it/up.rs"]

@@ -74,6 +74,9 @@ impl Claims {
 /// Whoever has gone is remembered until so many others have.
 const MAX_GONE: usize = 256;
 
+/// For how long a seat waits for whoever was cut off, if nothing else is said: a minute (B9).
+pub const HOLD_US: u64 = 60_000_000;
+
 /// Seats that wait for those who sat there.
 #[derive(Clone, Debug, Default)]
 pub struct Holds {
@@ -158,5 +161,35 @@ mod tests {
         for others in [Claims::new(&[1; 32], 8), Claims::new(&[2; 32], 7)] {
             assert!(!others.is_good(&claim, Member(3)) && !others.are_of_this_run(&claim));
         }
+    }
+
+    #[test]
+    fn a_seat_waits_for_whoever_was_cut_off_and_is_the_last_to_be_given_to_others() {
+        let at = |seconds: u64| Time::from_micros(seconds * 1_000_000);
+        let mut holds = Holds::default();
+        let hold = |seat, member, player: Option<u128>, is_firm| Hold {
+            seat: Seat(seat),
+            member: Some(Member(member)),
+            player: player.map(PlayerId),
+            until: at(60),
+            is_firm,
+            kept: alloc::vec![seat as u8],
+        };
+        holds.push(hold(0, 10, Some(7), true));
+        holds.push(hold(1, 11, None, false));
+        let free = |seats: &'static [u16]| seats.iter().copied().map(Seat);
+        assert_eq!(holds.free_among(at(1), free(&[0, 1, 2])), Some(Seat(2)));
+        assert_eq!(holds.free_among(at(1), free(&[0, 1])), Some(Seat(1)), "they have said goodbye");
+        assert_eq!(holds.free_among(at(1), free(&[0])), None);
+        assert_eq!(holds.free_among(at(60), free(&[0])), Some(Seat(0)), "not for ever");
+        let seat = |player: Option<u128>, claimed: u64| {
+            holds.find(player.map(PlayerId), |member| member == Member(claimed)).map(|hold| hold.seat.0)
+        };
+        assert_eq!((seat(Some(7), 99), seat(None, 11), seat(Some(8), 11)), (Some(0), Some(1), Some(1)));
+        // A claim is not enough where it is known who it is.
+        assert_eq!((seat(None, 10), seat(Some(8), 10)), (None, None));
+        holds.forget(PlayerId(7));
+        holds.clear(Seat(1));
+        assert_eq!(holds.find(Some(PlayerId(7)), |_| true), None);
     }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Seat, Tick, Time};
 use sametick_wire::Channel;
+use sametick_wire::claims::{HOLD_US, Hold};
 
 use crate::chair::Chair;
 use crate::facts::JoinError;
@@ -29,7 +30,10 @@ impl Session {
         let seat = match own {
             _ if join.watch => None,
             Some((own, _)) => Some(own),
-            None => Some(self.free_seat(join.seat, join.resume.is_some())?),
+            None => Some(match self.held_seat(resume.as_ref()) {
+                Some(held) => held,
+                None => self.free_seat(now, join.seat, join.resume.is_some())?,
+            }),
         };
         if self.members.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
@@ -38,6 +42,7 @@ impl Session {
             (Some(_), Some(own)) => self.hand_over(now, own, member, out),
             (Some(seat), None) => {
                 self.chairs[seat.index()] = Some(Chair::new(member));
+                self.holds.clear(seat);
                 self.agreement.on_joined();
             }
             (None, _) => {}
@@ -84,6 +89,13 @@ impl Session {
             let is_good = |member| self.claims.is_good(&resume.claim, member) || planted::has(Bug::AnyClaim);
             Some((seat, known.find(|member| is_good(*member))?))
         })
+    }
+
+    /// Where the one who comes back sat, if nobody sits there now.
+    fn held_seat(&self, resume: Option<&Resume>) -> Option<Seat> {
+        let claim = &resume?.claim;
+        let hold = self.holds.find(None, |member| self.claims.is_good(claim, member))?;
+        Some(hold.seat).filter(|seat| self.chairs[seat.index()].is_none())
     }
 
     /// Somebody has come back before its last link was found to be dead: that one is closed.
@@ -158,13 +170,13 @@ impl Session {
     }
 
     /// A free seat: the one that is wished for, or, where the wish is no condition, any.
-    fn free_seat(&self, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
+    fn free_seat(&self, now: Time, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
         let all = (0..self.facts.seats.min(MAX_SEATS as u16)).map(Seat);
-        let mut free = all.filter(|seat| self.chairs[seat.index()].is_none());
+        let free = all.filter(|seat| self.chairs[seat.index()].is_none());
         let wished = wish.and_then(|wish| free.clone().find(|seat| *seat == wish));
         match wish {
             Some(_) if wished.is_some() || !or_any => wished.ok_or(JoinError::Taken),
-            _ => free.next().ok_or(JoinError::Full),
+            _ => self.holds.free_among(now, free).ok_or(JoinError::Full),
         }
     }
 
@@ -176,10 +188,22 @@ impl Session {
             match &mut self.chairs[seat.index()] {
                 // Nobody has seen it come.
                 chair if self.epoch.is_none() => *chair = None,
-                Some(chair) => chair.leaving = Some(why),
+                Some(chair) => {
+                    chair.leaving = Some(why);
+                    self.hold(now, member, seat, why);
+                }
                 None => {}
             }
         }
         self.send_roster(out);
+    }
+
+    /// The seat of somebody who has gone is the last that anybody else is given (B9), unless they were thrown out. Not more: who
+    /// has lost their claim with their program must not be kept out by it.
+    fn hold(&mut self, now: Time, member: Member, seat: Seat, why: Leaving) {
+        if why != Leaving::Kicked {
+            let (member, until) = (Some(member), now.plus_micros(HOLD_US));
+            self.holds.push(Hold { seat, member, player: None, until, is_firm: false, kept: Vec::new() });
+        }
     }
 }

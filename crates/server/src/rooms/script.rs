@@ -17,7 +17,7 @@ use sametick_wire::pacer::Path;
 
 use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use super::showing::{Fields, Showing, Sight};
-use super::told::{Ack, Cast, Happened, Known, Player, Pong, Rates, Snapshot, Welcome};
+use super::told::{Ack, Cast, Happened, Known, Player, Pong, Rates, Saved, Snapshot, Welcome};
 use super::wishes::command_of;
 
 /// Messages that are taken a second.
@@ -126,6 +126,7 @@ pub struct Script<G: Hosted> {
     /// What the script was told of who it is.
     token: Option<Token>,
     character: String,
+    saved: Option<Tick>,
 }
 
 impl<G: Hosted> Script<G>
@@ -169,6 +170,7 @@ where
             inputs: Vec::new(),
             token,
             character: String::new(),
+            saved: None,
         }
     }
 
@@ -328,6 +330,10 @@ where
         if let Some(token) = self.view.token().filter(|token| self.token != Some(*token)) {
             self.token = Some(token);
             self.say(&Known { token: token.to_hex() });
+        }
+        if let Some(tick) = self.view.saved().filter(|tick| self.saved != Some(*tick)) {
+            self.saved = Some(tick);
+            self.say(&Saved { tick: tick.0 });
         }
         let characters = self.view.characters();
         if characters.active != self.character {

@@ -138,6 +138,17 @@ pub struct Known {
     pub token: String,
 }
 
+/// What is kept of the room is on disk.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Saved {
+    /// As it was after this tick.
+    pub tick: u32,
+}
+
+impl Outgoing for Saved {
+    const KIND: &'static str = "saved";
+}
+
 /// Who the script can be.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cast {

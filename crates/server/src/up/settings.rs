@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser};
-use sametick_room::host::DEFAULT_HOLD_US;
+use sametick_wire::claims::HOLD_US;
 use toml::de::{DeTable, DeValue};
 
 use crate::identity::IdentityArgs;
@@ -319,7 +319,7 @@ fn example(name: &str) -> String {
         "wt" => DEFAULT_PORT.to_string(),
         "data" => format!("\"{DEFAULT_DATA}\""),
         "origin" => "[\"https://example.org\"]".into(),
-        "hold" => (DEFAULT_HOLD_US / 1_000_000).to_string(),
+        "hold" => (HOLD_US / 1_000_000).to_string(),
         "token-days" => DEFAULT_TOKEN_DAYS.to_string(),
         "ticks-per-packet" => "2".into(),
         "behind-proxy" => "true".into(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sametick::rooms::envelope::{Code, Encoding, Fault, Outgoing, encode};
 use sametick::rooms::told::{
-    Ack, Cast, Feature, Happened, Known, Mode, Player, Pong, Rates, Snapshot, Welcome,
+    Ack, Cast, Feature, Happened, Known, Mode, Player, Pong, Rates, Saved, Snapshot, Welcome,
 };
 use sametick_arena::{Arena, Event, Setup};
 use sametick_sim::replica::{Hosted, markdown};
@@ -98,6 +98,7 @@ fn what_scripts_are_told_is_documented() {
         said(&pong),
         said(&killed),
         said(&Known { token: (0..16).map(|byte: u8| format!("{byte:02x}")).collect() }),
+        said(&Saved { tick: 330 }),
         said(&Cast {
             active: Arena::CHARACTERS[0].into(),
             all: Arena::CHARACTERS.iter().map(|name| (*name).into()).collect(),

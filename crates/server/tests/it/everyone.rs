@@ -14,21 +14,21 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use crate::process::{Folder, command, run};
 use crate::web::{IN_VAIN, Up};
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// A script that speaks by hand.
-struct Socket(WebSocketStream<TcpStream>);
+pub struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
-    async fn open(up: &Up, path: &str) -> Result<Socket, Error> {
+    pub async fn open(up: &Up, path: &str) -> Result<Socket, Error> {
         let stream = TcpStream::connect(up.addr).await.unwrap();
         let url = format!("ws://{}/api/rooms/{path}", up.addr);
         Ok(Socket(tokio_tungstenite::client_async(url, stream).await?.0))
     }
 
-    async fn say(&mut self, message: &Value) {
+    pub async fn say(&mut self, message: &Value) {
         self.0.send(Message::text(message.to_string())).await.unwrap();
     }
 
@@ -37,7 +37,7 @@ impl Socket {
     }
 
     /// The next message, and whether it was packed; none at the end.
-    async fn hear(&mut self) -> Option<(Value, bool)> {
+    pub async fn hear(&mut self) -> Option<(Value, bool)> {
         loop {
             match tokio::time::timeout(IN_VAIN, self.0.next()).await.expect("something is said")? {
                 Ok(Message::Text(text)) => return Some((serde_json::from_str(&text).unwrap(), false)),
@@ -49,7 +49,7 @@ impl Socket {
     }
 
     /// The next message that is like this.
-    async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (message, _) = self.hear().await.expect("the connection is open");
             if is_it(&message) {
@@ -58,7 +58,7 @@ impl Socket {
         }
     }
 
-    async fn hear_kind(&mut self, kind: &str) -> Value {
+    pub async fn hear_kind(&mut self, kind: &str) -> Value {
         self.hear_of(|message| message["kind"] == kind).await
     }
 }

@@ -12,6 +12,7 @@ use sametick_wire::identity::PlayerId;
 use serde_json::{Value, json};
 
 use super::issuer::{ISSUER, Issuer, Key, claims_with, published};
+use crate::everyone::{Socket, block_on};
 use crate::process::Folder;
 use crate::web::{Answer, IN_VAIN, Up};
 
@@ -57,6 +58,34 @@ impl Stage {
 fn exchange(up: &Up, token: &str, headers: &str) -> Answer {
     let headers = format!("Authorization: Bearer {token}\r\nContent-Length: 0\r\n{headers}");
     up.ask("POST", "/api/session", &headers)
+}
+
+#[test]
+fn whoever_has_signed_in_plays_and_nobody_else_does() {
+    let key = Key::new("one", Algorithm::Es256);
+    let stage = Stage::new(&[&key], &["--jwt-algorithm", "ES256"]);
+    let answer = stage.show(&key.sign(&claims_with(&json!({})))).json();
+    let token = answer["token"].as_str().unwrap_or_else(|| panic!("{answer}"));
+    block_on(async {
+        let mut guest = Socket::open(&stage.up, "den/ws?name=Guest").await.unwrap();
+        let told = guest.hear_kind("error").await;
+        let why = "sign in first: only those with a token play here";
+        assert_eq!((&told["code"], &told["message"]), (&"not_allowed".into(), &why.into()));
+        let mut ada = Socket::open(&stage.up, &format!("den/ws?name=Ada&token={token}")).await.unwrap();
+        assert_eq!(ada.hear_kind("welcome").await["seat"], 0);
+        let next = ada.hear_kind("token").await["token"].as_str().unwrap().to_owned();
+        assert_ne!(next, token);
+        ada.hear_of(|message| message["own"].is_object()).await;
+        drop(ada);
+        // The next time it need not be signed anew.
+        let mut ada = Socket::open(&stage.up, &format!("den/ws?name=Ada&token={next}")).await.unwrap();
+        assert_eq!(ada.hear_kind("welcome").await["seat"], 0);
+        let unknown = "0".repeat(32);
+        let mut eve = Socket::open(&stage.up, &format!("den/ws?name=Eve&token={unknown}")).await.unwrap();
+        assert_eq!(eve.hear_kind("error").await["code"], "bad_token");
+    });
+    let log = Up::log_in(&stage.folder);
+    assert!(!log.contains(token), "no token is in the log");
 }
 
 #[test]
