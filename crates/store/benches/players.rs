@@ -119,6 +119,7 @@ struct Ours {
     keeper: Keeper,
     woken: Receiver<()>,
     tick: u32,
+    path: PathBuf,
     _folder: TempDir,
 }
 
@@ -129,16 +130,31 @@ impl Ours {
     }
 
     fn sqlite() -> Ours {
-        Ours::start(1 << 15, |path| Sqlite::opener(path, SqliteOptions::default()))
+        Ours::sqlite_with(1 << 15)
+    }
+
+    fn sqlite_with(queue: usize) -> Ours {
+        Ours::start(queue, |path| Sqlite::opener(path, SqliteOptions::default()))
+    }
+
+    /// A thirtieth of a second, and how long the saves in it take.
+    fn tick(&mut self) -> Duration {
+        let start = Instant::now();
+        self.push(1000);
+        while self.keeper.poll().is_some() {}
+        let took = start.elapsed();
+        std::thread::sleep(Duration::from_millis(33).saturating_sub(took));
+        took
     }
 
     fn start(queue: usize, opener: impl FnOnce(&Path) -> Opener) -> Ours {
         let (folder, path) = folder();
         let (wake, woken) = channel();
-        let options = KeeperOptions { queue, usual: HOUR, hurried: HOUR, ..KeeperOptions::default() };
+        let options =
+            KeeperOptions { queue, usual: HOUR, hurried: Duration::from_secs(1), ..KeeperOptions::default() };
         let keeper =
             Keeper::start(opener(&path), options, Box::new(move || wake.send(()).unwrap_or_default()));
-        let mut ours = Ours { keeper, woken, tick: 0, _folder: folder };
+        let mut ours = Ours { keeper, woken, tick: 0, path, _folder: folder };
         ours.wait();
         ours
     }
@@ -246,6 +262,31 @@ fn print_ratios() {
         print_rows(rows);
     }
     print_a_crowd();
+    print_ticks("that works", |_| None);
+    print_ticks("that another program has locked", |path| {
+        let other = Connection::open(path).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        Some(other)
+    });
+}
+
+/// How long a tick's saves take, for 1,000 players at 30 ticks a second, with a database in some state: far more than rooms
+/// save, and more than the queue holds in between.
+fn print_ticks(how: &str, prepare: impl FnOnce(&Path) -> Option<Connection>) {
+    let mut ours = Ours::sqlite_with(QUEUE);
+    let other = prepare(&ours.path);
+    let mut ticks: Vec<Duration> = (0..150).map(|_| ours.tick()).collect();
+    let stats = ours.keeper.stats();
+    drop(other);
+    ticks.sort();
+    let us = |share: usize| ticks[(ticks.len() - 1) * share / 100].as_micros();
+    println!(
+        "1,000 saves and a poll, on a database {how}: {} µs in the middle, 99 % {} µs, longest {} µs; {} overflows",
+        us(50),
+        us(99),
+        us(100),
+        stats.overflows
+    );
 }
 
 fn print_rows(rows: u32) {
