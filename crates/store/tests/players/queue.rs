@@ -1,14 +1,27 @@
 //! The queue: newest by key, nothing lost when it is full, tickets that mean what they say.
 
+use std::path::Path;
 use std::time::Duration;
 
-use sametick_store::players::{Answer, KeeperOptions, PlayerId};
+use sametick_store::players::{Answer, KeeperOptions, PlayerId, Ticket};
 
 use crate::kit::{Kit, Strings, checkpoint, folder};
 
 /// A queue that is full at once, and a database that is written only when somebody asks.
 fn small() -> KeeperOptions {
     KeeperOptions { queue: 8, usual: Duration::from_secs(3600), ..KeeperOptions::default() }
+}
+
+/// A keeper whose database has begun to write and does not end before it is told to; the ticket is that of the write.
+fn held_up(path: &Path) -> (Kit, Strings, Ticket) {
+    let strings = Strings::default();
+    let mut kit = Kit::start(strings.sqlite(path), small());
+    kit.flush();
+    strings.stop();
+    kit.keeper.save(checkpoint(0, 1));
+    let ticket = kit.keeper.flush();
+    strings.await_begun(0);
+    (kit, strings, ticket)
 }
 
 #[test]
@@ -31,13 +44,7 @@ fn the_newest_state_of_each_player_is_on_disk_after_a_flush() {
 fn a_producer_that_is_faster_by_far_loses_no_newest_state() {
     const PLAYERS: u128 = 100;
     let (_folder, path) = folder();
-    let strings = Strings::default();
-    let mut kit = Kit::start(strings.sqlite(&path), small());
-    kit.flush();
-    strings.stop();
-    kit.keeper.save(checkpoint(0, 1));
-    let first = kit.keeper.flush();
-    strings.await_begun(0);
+    let (mut kit, strings, first) = held_up(&path);
     // The database is held up, and nothing of this waits for it.
     for tick in 2..=1000 {
         (0..PLAYERS).for_each(|player| kit.keeper.save(checkpoint(player, tick)));
@@ -53,19 +60,14 @@ fn a_producer_that_is_faster_by_far_loses_no_newest_state() {
         assert_eq!(kit.next(), Answer::Saved(ticket), "each ticket is answered, once and in order");
     }
     (0..PLAYERS).for_each(|player| assert_eq!(kit.tick_of(PlayerId(player)), Some(1000)));
+    kit.flush();
     assert_eq!(kit.keeper.stats().warning(), None);
 }
 
 #[test]
 fn a_ticket_from_the_middle_of_an_overflow_is_not_answered_before_its_time() {
     let (_folder, path) = folder();
-    let strings = Strings::default();
-    let mut kit = Kit::start(strings.sqlite(&path), small());
-    kit.flush();
-    strings.stop();
-    kit.keeper.save(checkpoint(0, 1));
-    let first = kit.keeper.flush();
-    strings.await_begun(0);
+    let (mut kit, strings, first) = held_up(&path);
     (1..100).for_each(|player| kit.keeper.save(checkpoint(player, 1)));
     let middle = kit.keeper.flush();
     (0..200).for_each(|player| kit.keeper.save(checkpoint(player, 2)));
