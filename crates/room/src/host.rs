@@ -80,7 +80,7 @@ pub enum Input<'a> {
     Kick(Member, &'static str),
     /// Who somebody is that has not joined yet, and what is known of them.
     Known(Member, Known<'a>),
-    /// Something that was kept comes into the game.
+    /// Something that was kept comes into the game; of the place all parts in the order of their numbers, before the first tick.
     Bring(Whose, &'a [u8]),
     /// What is kept of somebody is to be said now.
     Keep(Member),

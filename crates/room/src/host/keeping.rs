@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use sametick_sim::replica::{Hosted, MAX_KEPT, Parts};
+use sametick_sim::replica::{Hosted, MAX_KEPT, Parts, parts_in};
 use sametick_sim::{Seat, Tick, Whose};
 use sametick_wire::Member;
 use sametick_wire::claims::Holds;
@@ -88,6 +88,10 @@ impl Keeping {
     }
 
     pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
+        if whose == Whose::Place {
+            // What does not stand any more when it is first looked for has gone since it was kept.
+            parts_in(bytes).for_each(|(number, part)| self.parts.put(number, part));
+        }
         self.brought.push_back((whose, bytes.to_vec()));
     }
 

@@ -2,5 +2,6 @@
 
 mod players;
 mod regressions;
+mod returns;
 mod rooms;
 mod seeds;

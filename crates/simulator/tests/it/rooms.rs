@@ -33,14 +33,14 @@ impl Watch<Arena> for Shown {
 }
 
 /// A bot that knows what its view knows.
-fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
+pub fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
     move |view, tick| {
         let own = view.foreseen().map(|(_, own)| *own);
         own.map_or_else(Input::default, |own| pilot(&own, view.newest(), tick, seed))
     }
 }
 
-const SETUP: Setup = Setup { seed: 0, size: 24, bots: 0, seats: 16 };
+pub const SETUP: Setup = Setup { seed: 0, size: 24, bots: 0, seats: 16 };
 
 fn arena(seed: u64, profile: &str, bots: u64) -> Trial<Arena> {
     let setup = Setup { seed, ..SETUP };
@@ -88,7 +88,7 @@ fn the_same_inputs_give_the_same_arena_in_a_room_and_without_one() {
 }
 
 /// Plays a log again. Returns how many of its checks held: all of them.
-fn replay(seed: u64, records: &[Record]) -> u32 {
+pub fn replay(seed: u64, records: &[Record]) -> u32 {
     let mut state = Arena::new(&Setup { seed, ..SETUP });
     let (mut inputs, mut checks) = (Inputs::new(), 0);
     for record in records {
@@ -109,7 +109,7 @@ fn replay(seed: u64, records: &[Record]) -> u32 {
 
 /// How many seeds to try: as many as `cargo xtask long rooms` says, or a few.
 #[expect(clippy::disallowed_methods, reason = "a test takes its size from whoever runs it")]
-fn seeds() -> u64 {
+pub fn seeds() -> u64 {
     std::env::var_os("SAMETICK_SEEDS").map_or(60, |seeds| seeds.to_str().unwrap().parse().unwrap())
 }
 
