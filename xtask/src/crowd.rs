@@ -71,9 +71,50 @@ pub fn run(workspace: &Workspace, seconds: u64) -> Result<()> {
     Ok(())
 }
 
+/// How long ticks take while another program has the database of players locked, beside how long they take otherwise.
+pub fn run_locked(workspace: &Workspace, seconds: u64) -> Result<()> {
+    let mut cargo = shell::cargo(&workspace.root);
+    shell::run(cargo.args(["build", "--release", "-p", "sametick", "--bin", "sametick"]))?;
+    let mut cargo = shell::cargo(&workspace.root);
+    shell::run(cargo.args(["build", "-p", "sametick-store", "--features", "players", "--example", "hold"]))?;
+    let seconds = seconds.max(FORGOTTEN_S);
+    let holder = workspace.target.join("debug/examples/hold");
+    let folder = workspace.target.join("crowd");
+    let is_pinned = shell::succeeds(Command::new("taskset").arg("--version"));
+    let program = workspace.target.join("release/sametick");
+    let mut server = start(&program, &folder, is_pinned)?;
+    let url = url_of(&mut server.0)?;
+    let bots = crowd(&program, &folder, &url, PROVEN, 2 * seconds + MEASURED.as_secs(), is_pinned)?;
+    let status = folder.join("status.json");
+    sleep(Duration::from_secs(seconds));
+    let before: Value = serde_json::from_str(&fs::read_to_string(&status)?)?;
+    let mut hold = Command::new(holder);
+    hold.arg(folder.join("data/players.sqlite")).arg(seconds.to_string()).stdout(Stdio::null());
+    let mut hold = Process(hold.spawn()?);
+    sleep(Duration::from_secs(seconds));
+    let locked: Value = serde_json::from_str(&fs::read_to_string(&status)?)?;
+    ensure!(hold.0.wait()?.success(), "the database could not be locked");
+    sleep(Duration::from_secs(5));
+    let after: Value = serde_json::from_str(&fs::read_to_string(&status)?)?;
+    drop(bots);
+    println!("| {PROVEN} players | tick p50 | tick p99 | longest | errors | waiting in memory |");
+    println!("|---|---|---|---|---|---|");
+    for (name, told) in [("database works", &before), ("locked", &locked), ("works again", &after)] {
+        let (times, players) = (&told["rooms"][0]["tick_times"], &told["players"]);
+        let ms = |name: &str| format!("{:.2} ms", times[name].as_f64().unwrap_or(f64::NAN) / 1_000.0);
+        let (p50, p99, max) = (ms("p50_us"), ms("p99_us"), ms("max_us"));
+        let waiting =
+            players["queue_depth"].as_u64().unwrap_or(0) + players["overflowing"].as_u64().unwrap_or(0);
+        println!("| {name} | {p50} | {p99} | {max} | {} | {waiting} |", players["errors"]);
+    }
+    ensure!(locked["players"]["errors"].as_u64() > Some(0), "the database was not locked");
+    ensure!(after["players"]["overflowing"] == 0, "what waited was not written");
+    Ok(())
+}
+
 const HEAD: &str = "\
-| players | tick p50 | tick p99 | longest | with sending p99 | core | bytes/s to each | updates missed | inputs late |
-|---|---|---|---|---|---|---|---|---|";
+| players | tick p50 | tick p99 | longest | with sending p99 | core | bytes/s to each | updates missed | inputs late | rows a flush | flush, longest |
+|---|---|---|---|---|---|---|---|---|---|---|";
 
 /// What was measured of a crowd.
 struct Crowd {
@@ -86,13 +127,15 @@ struct Crowd {
     bytes_each: u64,
     lost: f64,
     late: f64,
+    rows: u64,
+    flush_us: u64,
 }
 
 impl Crowd {
     fn line(&self) -> String {
         let ms = |us: u64| format!("{:.2} ms", us as f64 / 1_000.0);
         format!(
-            "| {} | {} | {} | {} | {} | {:.0} % | {} | {:.2} % | {:.2} % |",
+            "| {} | {} | {} | {} | {} | {:.0} % | {} | {:.2} % | {:.2} % | {} | {} |",
             self.players,
             ms(self.p50_us),
             ms(self.p99_us),
@@ -102,6 +145,8 @@ impl Crowd {
             self.bytes_each,
             self.lost * 100.0,
             self.late * 100.0,
+            self.rows,
+            ms(self.flush_us),
         )
     }
 }
@@ -132,15 +177,38 @@ fn on_cores(program: &Path, cores: Option<&str>) -> Command {
 }
 
 fn measure(program: &Path, folder: &Path, players: u32, seconds: u64, is_pinned: bool) -> Result<Crowd> {
+    let mut server = start(program, folder, is_pinned)?;
+    let url = url_of(&mut server.0)?;
+    let bots = crowd(program, folder, &url, players, seconds, is_pinned)?;
+    sleep(Duration::from_secs(seconds).saturating_sub(BETWEEN));
+    let (before, began) = (cpu_seconds(server.0.id())?, Instant::now());
+    sleep(MEASURED.saturating_sub(Duration::from_secs(3)));
+    let core = (cpu_seconds(server.0.id())? - before) / began.elapsed().as_secs_f64();
+    let told: Value = serde_json::from_str(&fs::read_to_string(folder.join("status.json"))?)?;
+    let reports = bots.into_iter().map(report_of).collect::<Result<Vec<_>>>()?;
+    summary(players, core, &told, &reports)
+}
+
+/// A server on a core of its own, with nothing of an earlier run.
+fn start(program: &Path, folder: &Path, is_pinned: bool) -> Result<Process> {
     // What an earlier run left is of no use.
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
-    let status = folder.join("status.json");
     let mut server = on_cores(program, is_pinned.then_some("0"));
     server.args(["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "off", "--wt", "off"]);
-    server.arg("--status").arg(&status).arg("--data").arg(folder.join("data"));
-    let mut server = Process(server.spawn()?);
-    let url = url_of(&mut server.0)?;
+    server.arg("--status").arg(folder.join("status.json")).arg("--data").arg(folder.join("data"));
+    Ok(Process(server.spawn()?))
+}
+
+/// So many bots on the other cores, for so many seconds once all are there.
+fn crowd(
+    program: &Path,
+    folder: &Path,
+    url: &str,
+    players: u32,
+    seconds: u64,
+    is_pinned: bool,
+) -> Result<Vec<Process>> {
     let last_core = std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1);
     let rest = format!("1-{last_core}");
     let bunches = players.div_ceil(BUNCH);
@@ -150,19 +218,13 @@ fn measure(program: &Path, folder: &Path, players: u32, seconds: u64, is_pinned:
         let after = BETWEEN * (bunches - 1 - bunch) + MEASURED;
         let mut command = on_cores(program, (is_pinned && last_core > 0).then_some(&rest[..]));
         command.args(["bot", "arena", "--room", "crowd", "--light", "--json", "--house-bots", "0"]);
-        command.args(["--connect", &url, "--count", &count.to_string(), "--players", &players.to_string()]);
+        command.args(["--connect", url, "--count", &count.to_string(), "--players", &players.to_string()]);
         command.args(["--seconds", &(seconds + after.as_secs()).to_string()]);
         command.env("SAMETICK_CONFIG", folder.join("config.toml"));
         bots.push(Process(command.spawn()?));
         sleep(BETWEEN);
     }
-    sleep(Duration::from_secs(seconds).saturating_sub(BETWEEN));
-    let (before, began) = (cpu_seconds(server.0.id())?, Instant::now());
-    sleep(MEASURED.saturating_sub(Duration::from_secs(3)));
-    let core = (cpu_seconds(server.0.id())? - before) / began.elapsed().as_secs_f64();
-    let told: Value = serde_json::from_str(&fs::read_to_string(&status)?)?;
-    let reports = bots.into_iter().map(report_of).collect::<Result<Vec<_>>>()?;
-    summary(players, core, &told, &reports)
+    Ok(bots)
 }
 
 /// The URL for bots, from what a server prints.
@@ -214,5 +276,7 @@ fn summary(players: u32, core: f64, told: &Value, reports: &[Value]) -> Result<C
         lost: lost as f64 / (updates + lost).max(1) as f64,
         // Three inputs for each update.
         late: late as f64 / (3 * (updates + lost)).max(1) as f64,
+        rows: number(&told["players"]["mean_rows"])?,
+        flush_us: number(&told["players"]["max_flush_us"])?,
     })
 }

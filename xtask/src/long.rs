@@ -22,6 +22,7 @@ Proofs:
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
+  locked    a room of 200 bots whose database another program locks        N seconds (default 62)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
 Examples:
@@ -44,6 +45,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "arena", amount: 62, run: crowd::run },
+    Proof { name: "locked", amount: 62, run: crowd::run_locked },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
 
@@ -98,8 +100,11 @@ fn players(workspace: &Workspace, kills: u64) -> Result<()> {
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {
     let field = ["-p", "sametick-room", "--test", "it", "every_view_converges"];
     release_test(workspace, &field, "SAMETICK_SEEDS", seeds)?;
-    let arena = ["-p", "sametick-simulator", "--test", "it", "rooms::"];
-    release_test(workspace, &arena, "SAMETICK_SEEDS", seeds / 10)
+    for tests in ["rooms::", "returns::"] {
+        let arena = ["-p", "sametick-simulator", "--test", "it", tests];
+        release_test(workspace, &arena, "SAMETICK_SEEDS", seeds / 10)?;
+    }
+    Ok(())
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
