@@ -16,6 +16,7 @@ sametick_fuzz::target!(allowing 100_000, |bytes: &[u8]| {
         Ok(Incoming::Command(command)) => {
             assert!(command.feature.len() <= 64 && command.action.len() <= 64);
         }
+        Ok(Incoming::Character(name)) => assert!(name.len() <= 64),
         Ok(Incoming::Ping { .. } | Incoming::Resync) => {}
         Err(fault) => {
             let mut out = Vec::new();

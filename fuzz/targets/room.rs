@@ -12,8 +12,8 @@ use sametick_fuzz::part;
 use sametick_room::HostConfig;
 use sametick_room::host::{self, Host};
 use sametick_room::view::{self, JoinAs, View};
-use sametick_sim::Time;
 use sametick_sim::record::Leaving;
+use sametick_sim::{Seat, Time, Whose};
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 
@@ -48,7 +48,7 @@ struct World {
 
 impl World {
     fn new() -> World {
-        let config = HostConfig { seats: 3, budget_bytes: 200, secret: [5; 32] };
+        let config = HostConfig { seats: 3, budget_bytes: 200, secret: [5; 32], ..HostConfig::default() };
         let host = Host::new(Time::ZERO, &SETUP, config);
         let mut world = World {
             now: Time::ZERO,
@@ -96,6 +96,13 @@ impl World {
                     self.deliver(whose, to_host, channel, &bytes);
                     return after;
                 }
+            }
+            // Something comes out of a database in which anything may be.
+            3 if argument & 16 != 0 => {
+                let ((part, after), seat) = (part(rest), Seat(u16::from(argument & 3)));
+                let whose = if argument & 8 == 0 { Whose::Player(seat) } else { Whose::Character(seat) };
+                self.host.handle(self.now, host::Input::Bring(whose, part));
+                return after;
             }
             3 => {
                 if let Some(message) = self.messages.pop_front() {

@@ -154,7 +154,7 @@ impl Players {
                     }
                 }
                 Answer::Trouble(why) => {
-                    tracing::error!(why, "players are not being saved; nothing is lost yet")
+                    tracing::error!(why, "players are not being saved; nothing is lost yet");
                 }
                 Answer::Recovered => tracing::info!("players are being saved again"),
             }
@@ -194,10 +194,13 @@ impl Players {
     }
 }
 
+/// Those who have signed in, and where they wait.
+type Queue = VecDeque<(SignedIn, oneshot::Sender<Issued>)>;
+
 /// Where those who have signed in wait for a token.
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
-    queue: Arc<Mutex<VecDeque<(SignedIn, oneshot::Sender<Issued>)>>>,
+    queue: Arc<Mutex<Queue>>,
 }
 
 impl Tokens for Counter {

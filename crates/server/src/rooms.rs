@@ -7,6 +7,7 @@
 //! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
 
 mod any;
+mod beginning;
 pub mod entrance;
 pub mod envelope;
 mod keeping;
@@ -20,23 +21,20 @@ mod wishes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
-use sametick_lockstep::session::Facts;
-use sametick_room::host::{self, HostConfig};
+use sametick_room::host;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
-use sametick_store::players::{PlaceId, PlayerId, Question, Write};
-use sametick_transport::clock::random;
-use sametick_wire::claims::HOLD_US;
+use sametick_store::players::{PlayerId, Question, Write};
 use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
+use beginning::{Beginning, join_of};
 pub use entrance::check_code;
 pub use keeping::{GRACE_US, Keeping, Mark};
 use keeping::{Player, Retirements};
@@ -431,42 +429,6 @@ impl Rooms {
         }
     }
 
-    /// Begins a room.
-    fn begin(&mut self, member: Member, join: &Join, with: &Beginning<'_>) -> Result<RoomId, Turned> {
-        let door = self.doors.get(&member).ok_or(Turned::Out)?;
-        if self.rooms.len() >= MAX_ROOMS {
-            return Err(Turned::Away("the server has no place for another room"));
-        }
-        let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
-        let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
-        let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
-        let hold_us = self.keeping.map_or(HOLD_US, |keeping| keeping.hold_us);
-        let config = HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() };
-        let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
-        let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;
-        let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join, with));
-        let id = RoomId(self.next_room);
-        self.next_room += 1;
-        self.names.insert(key.clone(), id);
-        let room = OpenRoom {
-            place: PlaceId::of(&facts.game, &key.name),
-            cast: BTreeMap::new(),
-            recasts: VecDeque::new(),
-            key,
-            facts,
-            host,
-            empty_since: Some(self.now),
-            wake_at: None,
-            is_busy: false,
-            ending: None,
-            stepping: None,
-            times: TickTimes::default(),
-        };
-        self.rooms.insert(id, Box::new(room));
-        self.outbox.push_bare(Output::Begun(id));
-        Ok(id)
-    }
-
     fn end(&mut self, id: RoomId, why: Ending) {
         let Some(room) = self.rooms.remove(&id) else { return };
         self.names.remove(&room.key);
@@ -504,41 +466,6 @@ enum Turned {
     BadToken(&'static str),
     /// They do not speak the protocol.
     Out,
-}
-
-const ANOTHER_GAME: &str = "this game is not played in rooms here";
-const BAD_SETUP: &str = "a room of this game cannot be begun like that";
-
-/// What a room begins with.
-struct Beginning<'a> {
-    setup: &'a [u8],
-    seed: u64,
-    seats: u16,
-    listed: bool,
-}
-
-/// What somebody says first.
-fn join_of(channel: Channel, bytes: &[u8]) -> Result<Join, Turned> {
-    match control::from_bytes(bytes) {
-        Ok(ToHost::Join(join)) if channel == Channel::Control && join.is_sound() => Ok(join),
-        _ => Err(Turned::Out),
-    }
-}
-
-fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: &Join, with: &Beginning<'_>) -> Facts {
-    Facts {
-        name: key.name.clone(),
-        game: join.game.clone(),
-        build: key.build,
-        commit: join.commit.clone(),
-        // Logs are of states and inputs: those of a room are the same as those of lockstep.
-        schema: game.schema(),
-        setup: with.setup.to_vec(),
-        seed: with.seed,
-        rate: game.rate(),
-        seats,
-        listed: with.listed,
-    }
 }
 
 fn is_local(member: Member) -> bool {

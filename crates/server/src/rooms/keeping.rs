@@ -15,7 +15,8 @@ use sametick_store::players::{
 use sametick_transport::clock::random;
 use sametick_wire::{Channel, Member, control};
 
-use super::{Beginning, Output, RoomId, Rooms, Turned};
+use super::beginning::{Beginning, join_of};
+use super::{Output, RoomId, Rooms, Turned};
 
 /// An old token is good for so long after its player was given the next.
 pub const GRACE_US: u64 = 10_000_000;
@@ -48,7 +49,7 @@ pub struct Keeping {
 }
 
 /// Something that is worth knowing once it is on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// What is kept of a room, as it was after a tick.
     Room(RoomId, Tick),
@@ -76,7 +77,7 @@ impl Rooms {
 
     /// Asks who somebody is before they are let in.
     pub(super) fn ask(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Turned> {
-        let join = super::join_of(channel, bytes)?;
+        let join = join_of(channel, bytes)?;
         let Some(keeping) = self.keeping else { return Err(Turned::Out) };
         let now_unix_s = self.unix_ms(&keeping) / 1_000;
         // Who was cut off before a token came is known by the claim.
@@ -137,7 +138,7 @@ impl Rooms {
             None => self.begin_kept(&join, &key.name, member, found.place)?,
         };
         let names = self.characters_of(&join.game);
-        let characters = cast(names, &found.active, found.profiles);
+        let characters = cast(names, found.active.as_deref(), &found.profiles);
         let (token, name, game) = (join.token, join.name.clone(), join.game.clone());
         if join.watch {
             if let Some(door) = self.doors.get_mut(&member) {
@@ -398,12 +399,12 @@ fn gift_of(characters: &Characters) -> Vec<u8> {
 }
 
 /// All characters that a game knows, with what was kept of those that have played.
-fn cast(names: &[&str], active: &Option<String>, profiles: Vec<(String, Kept)>) -> Characters {
+fn cast(names: &[&str], active: Option<&str>, profiles: &[(String, Kept)]) -> Characters {
     let life = |name: &str| {
         let kept = profiles.iter().find(|(known, _)| known == name);
         kept.map_or_else(Vec::new, |(_, kept)| kept.as_bytes().to_vec())
     };
-    let active = active.as_deref().filter(|active| names.contains(active)).or(names.first().copied());
+    let active = active.filter(|active| names.contains(active)).or(names.first().copied());
     Characters {
         active: active.unwrap_or_default().into(),
         all: names.iter().map(|name| ((*name).into(), life(name))).collect(),

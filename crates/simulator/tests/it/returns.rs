@@ -100,7 +100,7 @@ fn run(seed: u64) -> u64 {
         }
         // At the end of a second all that is kept is what is.
         trial.set_profile("rtt=20ms".parse().unwrap());
-        while trial.host.tick().0 == 0 || trial.host.tick().0 % 30 != 0 {
+        while trial.host.tick().0 == 0 || !trial.host.tick().0.is_multiple_of(30) {
             trial.run_millis(1, &mut ());
         }
         kept.take(std::mem::take(&mut trial.keepsakes));
@@ -134,7 +134,7 @@ fn what_comes_back_is_what_was_kept() {
         let mut kept = Kept::default();
         let mut trial = begin(seed, "rtt=1ms", &kept);
         trial.run_millis(15_000, &mut ());
-        while trial.host.tick().0 % 30 != 0 {
+        while !trial.host.tick().0.is_multiple_of(30) {
             trial.run_millis(1, &mut ());
         }
         kept.take(std::mem::take(&mut trial.keepsakes));

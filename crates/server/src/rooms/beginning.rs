@@ -1,0 +1,94 @@
+//! How a room begins.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::session::Facts;
+use sametick_room::host::HostConfig;
+use sametick_room::message::{Join, ToHost};
+use sametick_store::players::PlaceId;
+use sametick_transport::clock::random;
+use sametick_wire::claims::HOLD_US;
+use sametick_wire::{Channel, Member, control};
+
+use super::{MAX_ROOMS, OpenRoom, Output, RoomId, Rooms, TickTimes, Turned};
+use crate::games::AnyGame;
+
+impl Rooms {
+    /// Begins a room.
+    pub(super) fn begin(
+        &mut self,
+        member: Member,
+        join: &Join,
+        with: &Beginning<'_>,
+    ) -> Result<RoomId, Turned> {
+        let door = self.doors.get(&member).ok_or(Turned::Out)?;
+        if self.rooms.len() >= MAX_ROOMS {
+            return Err(Turned::Away("the server has no place for another room"));
+        }
+        let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
+        let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
+        let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
+        let hold_us = self.keeping.map_or(HOLD_US, |keeping| keeping.hold_us);
+        let config = HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() };
+        let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
+        let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;
+        let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join, with));
+        let id = RoomId(self.next_room);
+        self.next_room += 1;
+        self.names.insert(key.clone(), id);
+        let room = OpenRoom {
+            place: PlaceId::of(&facts.game, &key.name),
+            cast: BTreeMap::new(),
+            recasts: VecDeque::new(),
+            key,
+            facts,
+            host,
+            empty_since: Some(self.now),
+            wake_at: None,
+            is_busy: false,
+            ending: None,
+            stepping: None,
+            times: TickTimes::default(),
+        };
+        self.rooms.insert(id, Box::new(room));
+        self.outbox.push_bare(Output::Begun(id));
+        Ok(id)
+    }
+}
+
+const ANOTHER_GAME: &str = "this game is not played in rooms here";
+const BAD_SETUP: &str = "a room of this game cannot be begun like that";
+
+/// What a room begins with.
+pub(super) struct Beginning<'a> {
+    pub setup: &'a [u8],
+    pub seed: u64,
+    pub seats: u16,
+    pub listed: bool,
+}
+
+/// What somebody says first.
+pub(super) fn join_of(channel: Channel, bytes: &[u8]) -> Result<Join, Turned> {
+    match control::from_bytes(bytes) {
+        Ok(ToHost::Join(join)) if channel == Channel::Control && join.is_sound() => Ok(join),
+        _ => Err(Turned::Out),
+    }
+}
+
+fn facts_of(game: &dyn AnyGame, key: &SessionKey, seats: u16, join: &Join, with: &Beginning<'_>) -> Facts {
+    Facts {
+        name: key.name.clone(),
+        game: join.game.clone(),
+        build: key.build,
+        commit: join.commit.clone(),
+        // Logs are of states and inputs: those of a room are the same as those of lockstep.
+        schema: game.schema(),
+        setup: with.setup.to_vec(),
+        seed: with.seed,
+        rate: game.rate(),
+        seats,
+        listed: with.listed,
+    }
+}
