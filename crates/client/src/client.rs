@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use sametick_sim::{Tick, Time};
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
+use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
+use sametick_wire::pacer::Path;
 use sametick_wire::trouble::{Trouble, Way};
 use sametick_wire::{Carrier, LaneId, Link, LinkStats, link, side};
 
@@ -121,6 +123,8 @@ pub struct Client<S: Side> {
     attempt: Attempt,
     stage: Stage,
     side: Option<S>,
+    /// Who it comes as when it comes for the first time.
+    token: Option<Token>,
     /// Carriers to open or close.
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
@@ -154,6 +158,7 @@ impl<S: Side> Client<S> {
             attempt: Attempt(0),
             stage: Stage::Left,
             side: None,
+            token: None,
             calls: VecDeque::new(),
             netem: None,
             trouble: None,
@@ -227,6 +232,14 @@ impl<S: Side> Client<S> {
             (Some(trouble), profile) => trouble.set_profile(profile.unwrap_or_default()),
             (None, Some(_)) => self.trouble = self.fresh_trouble(),
             (None, None) => {}
+        }
+    }
+
+    /// Comes as whoever has this token, from the next link on. Tokens that the server gives later take its place by themselves.
+    pub fn come_as(&mut self, token: Token) {
+        match &mut self.side {
+            Some(side) => side.take_token(token),
+            None => self.token = Some(token),
         }
     }
 
@@ -330,8 +343,18 @@ impl<S: Side> Client<S> {
         self.stage = Stage::Open { link, opened_at: now, heard_at: now, leave_by: None };
         match &mut self.side {
             Some(side) => side.rejoin(now, path),
-            None => self.side = Some(S::new(now, &self.plan.join, path)),
+            None => self.side = Some(self.come(path)),
         }
+    }
+
+    /// Comes for the first time.
+    fn come(&self, path: Path) -> S {
+        let mut side = S::new(self.now, &self.plan.join, path);
+        if let Some(token) = self.token {
+            side.take_token(token);
+            side.rejoin(self.now, path);
+        }
+        side
     }
 
     fn fresh_trouble(&self) -> Option<Trouble<()>> {

@@ -9,6 +9,7 @@ use sametick_sim::replica::{Hosted, hosted_schema_of};
 use sametick_sim::{Game, Tick, Time, schema_hash_of};
 use sametick_wire::Malformed;
 use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 
@@ -51,6 +52,9 @@ pub trait Side {
     /// Comes back over another link, as who it was.
     fn rejoin(&mut self, now: Time, path: Path);
 
+    /// Is known by this token from the next link on, where players are known.
+    fn take_token(&mut self, token: Token);
+
     /// Takes what happened. After an error the other end does not speak the protocol.
     fn handle(&mut self, now: Time, input: Input<'_, Self::Input>) -> Result<(), Malformed>;
 
@@ -88,6 +92,9 @@ impl<G: Game> Side for Peer<G> {
     fn rejoin(&mut self, now: Time, path: Path) {
         self.rejoin(now, path);
     }
+
+    /// In a session nobody is known.
+    fn take_token(&mut self, _: Token) {}
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.handle(now, input)
@@ -135,6 +142,10 @@ impl<G: Hosted> Side for View<G> {
 
     fn rejoin(&mut self, now: Time, path: Path) {
         self.rejoin(now, path);
+    }
+
+    fn take_token(&mut self, token: Token) {
+        self.take_token(token);
     }
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {

@@ -404,6 +404,7 @@ impl<G: Hosted> View<G> {
         self.tracks = Tracks::new(&self.layout, G::RATE, G::UPDATES);
         self.events.clear();
         self.newest.clear();
+        self.saved = None;
     }
 
     /// What cannot be read is nothing that this build could show.

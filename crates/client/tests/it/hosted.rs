@@ -2,13 +2,15 @@
 
 use sametick_arena::{self as arena, Arena, Setup, pilot};
 use sametick_room::host::{Input, Output};
+use sametick_room::message::ToHost;
 use sametick_room::view::{JoinAs, View};
 use sametick_room::{Host, HostConfig};
 use sametick_sim::record::Leaving;
 use sametick_sim::replica::hosted_schema_of;
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::hello::{Hello, Intent};
-use sametick_wire::{Channel, Member};
+use sametick_wire::identity::Token;
+use sametick_wire::{Channel, Member, control};
 
 use crate::world::{Server, Wanted};
 
@@ -17,6 +19,8 @@ pub const SEATS: u16 = 3;
 
 pub struct Room {
     pub host: Host<Arena>,
+    /// What those who came showed.
+    pub tokens: Vec<Option<Token>>,
     wake_at: Time,
 }
 
@@ -26,7 +30,7 @@ impl Server for Room {
     fn new(now: Time, run: u8, seed: u64) -> Room {
         let setup = Setup { seed, seats: SEATS, ..Setup::default() };
         let config = HostConfig { seats: SEATS, secret: [run; 32], ..HostConfig::default() };
-        Room { host: Host::new(now, &setup, config), wake_at: now }
+        Room { host: Host::new(now, &setup, config), tokens: Vec::new(), wake_at: now }
     }
 
     fn join(seed: u64, number: usize) -> JoinAs<Arena> {
@@ -47,6 +51,9 @@ impl Server for Room {
     }
 
     fn message(&mut self, now: Time, member: Member, channel: Channel, bytes: &[u8]) {
+        if let (Channel::Control, Ok(ToHost::Join(join))) = (channel, control::from_bytes(bytes)) {
+            self.tokens.push(join.token);
+        }
         self.host.handle(now, Input::Message(member, channel, bytes));
     }
 

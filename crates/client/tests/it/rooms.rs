@@ -6,6 +6,7 @@ use sametick_room::host;
 use sametick_room::view::View;
 use sametick_sim::{Seat, Tick};
 use sametick_wire::Member;
+use sametick_wire::identity::Token;
 
 use crate::hosted::{Room, SEATS};
 use crate::world::{self, NETWORKS};
@@ -81,6 +82,23 @@ fn a_seat_that_was_given_up_is_taken_again_if_it_is_free() {
         assert_eq!(seat(&world, 0), mine);
         assert_in_touch(&mut world);
     }
+}
+
+#[test]
+fn a_client_shows_its_token_when_it_comes_and_the_newest_one_when_it_comes_back() {
+    let mut world = World::new("rtt=40ms", 4);
+    let [first, next] = [1, 2].map(|byte| Token::from_bytes([byte; 16]));
+    world.add();
+    world.players[0].client.come_as(first);
+    world.run_until(2_000, "plays", |world| world.plays(0));
+    assert_eq!(world.server.tokens, [Some(first)]);
+    world.players[0].client.come_as(next);
+    world.run_millis(500);
+    assert!(world.plays(0), "who plays is not disturbed");
+    world.players[0].client.drop_link(world.now, 100_000);
+    world.drain_player(0);
+    world.run_until(3_000, "plays again", |world| world.server.tokens.len() == 2 && world.plays(0));
+    assert_eq!(world.server.tokens, [Some(first), Some(next)]);
 }
 
 #[test]

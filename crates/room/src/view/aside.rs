@@ -22,9 +22,14 @@ impl<G: Hosted> View<G> {
         self.token
     }
 
+    /// Is known by this token from the next link on.
+    pub fn take_token(&mut self, token: Token) {
+        self.token = Some(token);
+    }
+
     /// Comes as whoever has this token, over a link that has just opened.
     pub fn come_as(&mut self, token: Token) {
-        self.token = Some(token);
+        self.take_token(token);
         self.rejoin(self.now, self.path);
     }
 
