@@ -6,6 +6,7 @@ use sametick_lockstep::peer::Peer;
 use sametick_pong::Pong;
 use sametick_room::View;
 use sametick_wire::LaneId;
+use sametick_wire::identity::Token;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::options::{Mode, Options};
@@ -74,6 +75,18 @@ impl Client {
         self.played.desk_mut().press();
     }
 
+    /// Comes as whoever has this token, from the next connection on. What is no token changes nothing.
+    pub fn come_as(&mut self, token: &str) {
+        if let Some(token) = Token::from_hex(token) {
+            self.played.come_as(token);
+        }
+    }
+
+    /// Plays on as another character.
+    pub fn choose_character(&mut self, name: &str) {
+        self.played.choose_character(name);
+    }
+
     /// Puts a bad network in front of the own link, such as "rtt=100ms,jitter=20ms,loss=5%"; none if empty. Throws a sentence.
     pub fn netem(&mut self, profile: &str) -> Result<(), String> {
         let profile = match profile {
@@ -96,7 +109,7 @@ impl Client {
 
     /// What is wanted next: 0 nothing until `wake_at`, 1 dial `route` as `attempt` with `bytes` as the hello, 2 send the datagram
     /// `bytes`, 3 send `bytes` on `lane`, 4 hang up `attempt`, 5 show `frame`, 6 show `status`, 7 show `hud`, 8 show `diagnostics`,
-    /// 9 nothing more, ever.
+    /// 9 nothing more, ever, 10 remember `who`.
     pub fn poll(&mut self, now_us: f64) -> u32 {
         self.played.poll(time(now_us))
     }
@@ -154,6 +167,11 @@ impl Client {
     /// What is shown in words and numbers, as JSON.
     pub fn hud(&self) -> String {
         self.played.desk().hud.clone()
+    }
+
+    /// Who the player is, as JSON.
+    pub fn who(&self) -> String {
+        to_json(&self.played.desk().persona)
     }
 
     /// How the connection and this machine are doing, as JSON.

@@ -5,7 +5,7 @@ use sametick_lockstep::diagnostics::Reading;
 use sametick_lockstep::peer::Peer;
 use sametick_room::View;
 use sametick_sim::replica::Hosted;
-use sametick_sim::{Game, StateHash, Time};
+use sametick_sim::{Game, StateHash, Tick, Time};
 use sametick_wire::LinkStats;
 use serde::Serialize;
 
@@ -59,6 +59,8 @@ pub struct RoomFigures {
     entities: usize,
     frozen_ms: f64,
     lead_ticks: u32,
+    /// How long before the newest update everything that is kept was safe.
+    saved_ms: Option<f64>,
     #[serde(skip)]
     bytes: u64,
 }
@@ -122,6 +124,7 @@ impl Figures {
             entities: stats.entities,
             frozen_ms: ms(stats.frozen_us as f64),
             lead_ticks: stats.lead_ticks,
+            saved_ms: view.saved().map(|saved| ms(since_us::<G>(view.newest_tick(), saved))),
             bytes: stats.bytes,
         };
         Figures {
@@ -155,6 +158,11 @@ impl Figures {
         let Totals { bytes_received, bytes_sent, losses, .. } = totals;
         Figures { bytes_in: bytes_received, bytes_out: bytes_sent, reconnects: losses, ..self }
     }
+}
+
+/// How long a tick is after an earlier one.
+fn since_us<G: Game>(tick: Tick, earlier: Tick) -> f64 {
+    G::RATE.due_micros(tick).saturating_sub(G::RATE.due_micros(earlier)) as f64
 }
 
 impl Counted {

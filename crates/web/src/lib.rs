@@ -13,6 +13,7 @@
 //! | `session` | the name of the session, or the code of the room |
 //! | `players` | for how many a new one is: 2 to 4 in pong, 1 to 64 in arena |
 //! | `bots` | whether bots play, too: for who is not there in pong, six more in arena |
+//! | `token` | who the player is: what `who` said the last time; nobody known if left out |
 //!
 //! and `name`, `routes`, `key`, `listed`, `watch`, `unix_ms`, `now_us`, `random`.
 //!
@@ -49,7 +50,7 @@
 //! | of | `hud` |
 //! |---|---|
 //! | pong | `{game, phase, server, winner, points, hits, court: {w, h}, seats: [{seat, wall, score, ready, driver, name, you}]}` |
-//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), builds: {used, limit}, cooldown (1 to 0), size, players: [{seat, name, score, deaths, alive, you, bot}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
+//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), builds: {used, limit}, cooldown (1 to 0), size, players: [{seat, name, score, deaths, alive, you, bot, character (or null)}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
 //!
 //! | bit of `events` | in pong | in arena |
 //! |---|---|---|
@@ -65,14 +66,22 @@
 //!
 //! `diagnostics` has the same figures in both modes (in a room `confirmed` is the newest update's tick, and `depth` how many ticks own inputs
 //! are ahead of it) and `room`: null in lockstep, otherwise `{snapshot_bytes, bytes_per_second, updates, updates_lost, buffer_ms, delay_ms,
-//! reconciliation_ms: {last, mean, max}, corrections, snaps, entities, frozen_ms, lead_ticks}`. [`Client::ghost`] is the
+//! reconciliation_ms: {last, mean, max}, corrections, snaps, entities, frozen_ms, lead_ticks, saved_ms (how long ago, or null)}`. [`Client::ghost`] is the
 //! confirmed state, or what the newest update says.
+//!
+//! # Who somebody is
+//!
+//! In a room, [`Client::who`] is `{token, bad_token, active, characters: [{name, life}]}`. The token is a secret that a page keeps for
+//! the next time and shows nobody; `bad_token` is what was wrong with the one it came with, if something was. What a life has is up
+//! to the game: in arena `{kills, deaths, built}`. [`Client::come_as`] says which token is the right one now, such as one that another
+//! page of the same browser was given.
 
 mod arena;
 mod client;
 mod demo;
 mod diagnostics;
 mod options;
+mod persona;
 mod played;
 mod pong;
 mod screen;

@@ -3,6 +3,7 @@
 use sametick_wire::Carrier;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hex::from_hex;
+use sametick_wire::identity::Token;
 use serde::Deserialize;
 
 /// In place of the git commit: the committed module cannot know in which commit it will be.
@@ -25,6 +26,9 @@ pub struct Options {
     pub routes: Vec<Route>,
     /// The root key in hexadecimal, where a passphrase is asked for.
     pub key: Option<String>,
+    /// Who the player is: 32 hexadecimal digits that the server gave before.
+    #[serde(default)]
+    pub token: Option<String>,
     /// How many players the session is for, if it has to be begun.
     pub players: u16,
     /// Whether bots play.
@@ -99,6 +103,11 @@ impl Options {
             }
             None => Ok(AccessKey::open()),
         }
+    }
+
+    /// Who the player is. What is no token is as if there were none.
+    pub fn token(&self) -> Option<Token> {
+        self.token.as_deref().and_then(Token::from_hex)
     }
 
     /// The randomness.

@@ -2,10 +2,12 @@
 
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
 use sametick_sim::{Tick, Time};
+use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
 
 use crate::diagnostics::Counted;
 use crate::options::{Options, Route};
+use crate::persona::Persona;
 use crate::screen::{Controls, Held, OnScreen, Shape};
 use crate::status::{Around, PageStatus};
 use crate::{time, to_json};
@@ -28,6 +30,7 @@ pub(crate) mod wanted {
     pub const HUD: u32 = 7;
     pub const DIAGNOSTICS: u32 = 8;
     pub const DONE: u32 = 9;
+    pub const WHO: u32 = 10;
 }
 
 /// What goes to and from the page, whatever is played.
@@ -45,6 +48,7 @@ pub(crate) struct Desk {
     pub shown: Tick,
     pub events: u32,
     pub status: Option<PageStatus>,
+    pub persona: Option<Persona>,
     pub hud: String,
     pub diagnostics: String,
 }
@@ -68,6 +72,8 @@ pub(crate) trait Playing {
     fn carried(&mut self, now: Time, attempt: Attempt, carried: Carried<'_>);
     fn timeout(&mut self, now: Time);
     fn poll(&mut self, now: Time) -> u32;
+    fn come_as(&mut self, token: Token);
+    fn choose_character(&mut self, name: &str);
     fn set_netem(&mut self, profile: Option<Profile>);
     fn drop_link(&mut self, now: Time, for_us: u64);
     fn leave(&mut self, now: Time);
@@ -115,11 +121,14 @@ impl<S: OnScreen> Played<S> {
             shown: Tick::ZERO,
             events: 0,
             status: None,
+            persona: None,
             hud: String::new(),
             diagnostics: String::new(),
         };
+        let mut client = Client::new(now, plan).map_err(|error| error.to_string())?;
+        options.token().into_iter().for_each(|token| client.come_as(token));
         Ok(Played {
-            client: Client::new(now, plan).map_err(|error| error.to_string())?,
+            client,
             routes: options.routes.clone(),
             desk,
             diagnostics_at: now,
@@ -139,6 +148,11 @@ impl<S: OnScreen> Played<S> {
             return Some(wanted::STATUS);
         }
         let side = self.client.side_mut()?;
+        let persona = side.persona();
+        if persona != self.desk.persona {
+            self.desk.persona = persona;
+            return Some(wanted::WHO);
+        }
         let frame = side.frame(now)?;
         let due = now >= self.diagnostics_at;
         if frame != self.desk.shown && !self.fresh {
@@ -231,6 +245,16 @@ impl<S: OnScreen> Playing for Played<S> {
             };
             self.desk.attempt = attempt;
             return wanted;
+        }
+    }
+
+    fn come_as(&mut self, token: Token) {
+        self.client.come_as(token);
+    }
+
+    fn choose_character(&mut self, name: &str) {
+        if let Some(side) = self.client.side_mut() {
+            side.choose_character(name);
         }
     }
 

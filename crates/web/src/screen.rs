@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::diagnostics::Figures;
 use crate::options::{COMMIT, Options};
+use crate::persona::Persona;
 
 /// What a player does with the machine's controls.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,6 +136,14 @@ pub trait OnScreen: Side {
 
     /// How it is doing.
     fn figures(&self) -> Option<Figures>;
+
+    /// Who the player is, where players are known.
+    fn persona(&self) -> Option<Persona> {
+        None
+    }
+
+    /// Plays on as another character, where players have several.
+    fn choose_character(&mut self, _name: &str) {}
 }
 
 /// A game whose state can be shown in a page.

@@ -1,6 +1,7 @@
 //! Arena in words and numbers.
 
 use sametick_arena::build::MAX_BUILT;
+use sametick_arena::kept::CHARACTERS;
 use sametick_arena::projectile::FIRE_TICKS;
 use sametick_arena::{Arena, Ground, Own, Player};
 use sametick_sim::{Game, Seat};
@@ -45,6 +46,8 @@ struct Standing {
     alive: bool,
     you: bool,
     bot: bool,
+    /// Who they are; bots are nobody.
+    character: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -69,7 +72,7 @@ impl Standings {
     ) -> Standings {
         let size = sight.each::<Ground>().next().map_or(0, |(_, ground)| ground.size);
         let standing = |(number, player): (u32, Player)| {
-            let Player { score, deaths, alive, bot, character: _ } = player;
+            let Player { score, deaths, alive, bot, character } = player;
             let seat = Seat(u16::try_from(number).ok()?);
             Some(Standing {
                 seat: seat.0,
@@ -79,6 +82,7 @@ impl Standings {
                 alive,
                 you: own == Some(seat),
                 bot,
+                character: CHARACTERS.get(usize::from(character)).copied().filter(|_| !bot),
             })
         };
         let mut players: Vec<Standing> = sight.each().filter_map(standing).collect();

@@ -1,6 +1,7 @@
 //! Arena in a room: oneself as foreseen, everybody else between updates, and a frame whenever a page shows one.
 
 use sametick_arena::build::could_place;
+use sametick_arena::kept::Life;
 use sametick_arena::{Arena, Input, Player, look};
 use sametick_room::View;
 use sametick_room::view::JoinAs;
@@ -12,6 +13,7 @@ use super::picture::{self, Mine};
 use super::{Memory, Sight, ears, setup};
 use crate::diagnostics::Figures;
 use crate::options::{COMMIT, Options};
+use crate::persona::Persona;
 use crate::screen::{Controls, OnScreen, Place, Shape};
 
 impl Sight for View<Arena> {
@@ -100,5 +102,13 @@ impl OnScreen for View<Arena> {
 
     fn figures(&self) -> Option<Figures> {
         Some(Figures::of_view(self))
+    }
+
+    fn persona(&self) -> Option<Persona> {
+        Some(Persona::of_view(self, Life::of_kept))
+    }
+
+    fn choose_character(&mut self, name: &str) {
+        View::choose_character(self, name);
     }
 }

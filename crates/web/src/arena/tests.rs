@@ -3,10 +3,12 @@
 use sametick_arena::build::MAX_BUILT;
 use sametick_arena::{Action, Kind, Tile, Walk};
 use sametick_room::host::{self, Host, HostConfig};
+use sametick_room::message::{Characters, ToHost, ToView};
 use sametick_sim::{Inputs, Time};
 use sametick_wire::hello::Answer;
-use sametick_wire::{Carrier, LaneId, Link, Member, link};
-use serde_json::Value;
+use sametick_wire::identity::Token;
+use sametick_wire::{Carrier, Channel, LaneId, Link, Member, control, link};
+use serde_json::{Value, json};
 
 use super::*;
 use crate::client::Client;
@@ -110,19 +112,27 @@ struct Conversation {
     page: Client,
     host: Host<Arena>,
     link: Link,
+    /// What the page has said of who it is.
+    said: Vec<ToHost>,
     frames: Vec<(u32, Vec<f32>)>,
     heard: u32,
     status: Value,
     hud: Value,
     diagnostics: Value,
+    who: Value,
 }
 
 impl Conversation {
     fn new() -> Conversation {
+        Conversation::with("")
+    }
+
+    /// With more options.
+    fn with(more: &str) -> Conversation {
         let now = Time::from_millis(1_000);
         let options = format!(
             r#"{{"game":"arena","mode":"room","session":"den","name":"Ada","routes":["webtransport"],"key":null,
-            "players":4,"bots":true,"listed":false,"watch":false,"unix_ms":1.8e12,"now_us":1e6,"random":"{}"}}"#,
+            "players":4,"bots":true,"listed":false,"watch":false,"unix_ms":1.8e12,"now_us":1e6,{more}"random":"{}"}}"#,
             "07".repeat(32)
         );
         let setup = Setup { seed: 7, seats: 4, bots: 3, ..Setup::default() };
@@ -131,11 +141,13 @@ impl Conversation {
             page: Client::new(&options).unwrap(),
             host: Host::new(now, &setup, HostConfig { seats: 4, ..HostConfig::default() }),
             link: Link::new(now, Carrier::DatagramsAndStreams),
+            said: vec![],
             frames: vec![],
             heard: 0,
             status: Value::Null,
             hud: Value::Null,
             diagnostics: Value::Null,
+            who: Value::Null,
         }
     }
 
@@ -166,12 +178,30 @@ impl Conversation {
             match self.link.poll_output(&mut buf) {
                 link::Output::Datagram => self.page.datagram(now_us, 1, &buf),
                 link::Output::Stream(lane) => self.page.stream(now_us, 1, lane.0, &buf),
+                link::Output::Message(Channel::Control) => {
+                    let message: ToHost = control::from_bytes(&buf).unwrap();
+                    if matches!(message, ToHost::Join(_)) {
+                        self.host.handle(self.now, host::Input::Message(Member(1), Channel::Control, &buf));
+                    }
+                    self.said.push(message);
+                }
                 link::Output::Message(channel) => {
                     self.host.handle(self.now, host::Input::Message(Member(1), channel, &buf));
                 }
                 _ => break,
             }
         }
+    }
+
+    /// What a server says that knows its players.
+    fn say(&mut self, message: &ToView) {
+        self.link.send(self.now, Channel::Control, &control::to_bytes(message)).unwrap();
+    }
+
+    /// The tokens that the page has shown.
+    fn tokens(&self) -> Vec<Option<Token>> {
+        let token = |said: &ToHost| if let ToHost::Join(join) = said { Some(join.token) } else { None };
+        self.said.iter().filter_map(token).collect()
     }
 
     fn drain_page(&mut self) {
@@ -193,6 +223,7 @@ impl Conversation {
                 6 => self.status = json(self.page.status()),
                 7 => self.hud = json(self.page.hud()),
                 8 => self.diagnostics = json(self.page.diagnostics()),
+                10 => self.who = json(self.page.who()),
                 other => panic!("{other}"),
             }
         }
@@ -265,4 +296,46 @@ fn a_page_shoots_and_builds_in_a_room_and_hears_it() {
     assert_eq!(talk.hud["builds"]["used"], 1);
     let ghost = talk.page.ghost();
     assert!(of_kind(&ghost, 5.0).iter().any(|shape| shape[7] == 0.0), "the host says so, too");
+}
+
+#[test]
+fn a_page_is_told_who_it_is_and_what_is_safe() {
+    let (old, new) = ("01".repeat(16), Token::from_bytes([2; 16]));
+    let mut talk = Conversation::with(&format!(r#""token":"{old}","#));
+    talk.run(1_500);
+    assert_eq!(talk.tokens(), [Token::from_hex(&old)]);
+    assert_eq!(talk.diagnostics["room"]["saved_ms"], Value::Null);
+    // The form in which arena writes a life, and one that has not begun.
+    let all = vec![("scout".into(), vec![1, 3, 2, 9]), ("smith".into(), vec![])];
+    talk.say(&ToView::Token(new));
+    talk.say(&ToView::Characters(Characters { active: "scout".into(), all }));
+    talk.say(&ToView::Saved(Tick(30)));
+    talk.run(500);
+    let lives = json!([
+        {"name": "scout", "life": {"kills": 3, "deaths": 2, "built": 9}},
+        {"name": "smith", "life": {"kills": 0, "deaths": 0, "built": 0}},
+    ]);
+    let who = json!({"token": "02".repeat(16), "bad_token": null, "active": "scout", "characters": lives});
+    assert_eq!(talk.who, who);
+    let saved_ms = talk.diagnostics["room"]["saved_ms"].as_f64().unwrap();
+    assert!((200.0..1_200.0).contains(&saved_ms), "{saved_ms}");
+    talk.page.choose_character("smith");
+    talk.run(100);
+    assert_eq!(talk.said.last(), Some(&ToHost::Character("smith".into())));
+    for player in talk.hud["players"].as_array().unwrap() {
+        assert_eq!(player["character"].is_null(), player["bot"] == true, "{player}");
+    }
+}
+
+#[test]
+fn a_page_with_a_bad_token_comes_as_somebody_new_and_knows_why() {
+    let mut talk = Conversation::with(&format!(r#""token":"{}","#, "01".repeat(16)));
+    talk.run(500);
+    talk.say(&ToView::Refused { why: "this token has expired".into(), bad_token: true });
+    talk.run(500);
+    assert_eq!(talk.tokens()[1..], [None]);
+    assert_eq!(
+        (&talk.who["token"], &talk.who["bad_token"]),
+        (&Value::Null, &"this token has expired".into())
+    );
 }
