@@ -50,7 +50,7 @@ story("what one page plans and builds is seen by another", async (stage) => {
   const [{ own }] = await Promise.all([ada.fighter.walkTo(middle, 8), bob.fighter.walkTo(middle, 10)]);
   await bob.fighter.finds("ada", of(ada.seat, KIND.avatar));
   await ada.player.page.keyboard.press("b");
-  const tile = await freeTile(ada.fighter, own);
+  const tile = await ada.fighter.freeTile(own);
   await ada.fighter.pointAt(tile);
   await bob.fighter.finds("what ada plans", of(ada.seat, KIND.preview));
   await ada.player.page.mouse.down();
@@ -129,15 +129,3 @@ story("one click leads into an arena, and a link to the same one", async (stage)
   assert.equal(hud.mode, "room");
   await ada.sees("bob", ({ hud }) => hud.players.filter(({ bot }) => !bot).length === 2);
 });
-
-/** The middle of a tile two steps away on which nothing stands. */
-async function freeTile(fighter, own) {
-  const { shapes, hud } = await fighter.scene();
-  const ways = [[2, 0], [-2, 0], [0, 2], [0, -2], [2, 2], [-2, -2], [2, -2], [-2, 2]];
-  const tiles = ways.map(([x, y]) => ({ x: Math.floor(own.x) + x + 0.5, y: Math.floor(own.y) + y + 0.5 }));
-  const inside = tiles.filter(({ x, y }) => Math.min(x, y) > 0 && Math.max(x, y) < hud.size);
-  const things = shapes.filter(({ kind }) => [KIND.avatar, KIND.wall, KIND.crate, KIND.rock].includes(kind));
-  const free = inside.find((tile) => !things.some(({ x, y }) => Math.hypot(x - tile.x, y - tile.y) < 1));
-  assert.ok(free, "there is a free tile");
-  return free;
-}

@@ -1,5 +1,6 @@
 // Somebody in an arena: what they see of it, and what they do with keys, mouse and thumbs.
 
+import assert from "node:assert/strict";
 import { until } from "./until.mjs";
 
 export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8, rock: 11 };
@@ -85,6 +86,33 @@ export class Fighter {
   async aim() {
     const { own, hud } = await this.finds("itself", ({ own }) => own);
     await this.pointAt({ x: own.x + (own.x < hud.size / 2 ? 3 : -3), y: own.y });
+  }
+
+  /** The middle of a tile two steps away on which nothing stands. */
+  async freeTile(own) {
+    const { shapes, hud } = await this.scene();
+    const ways = [[2, 0], [-2, 0], [0, 2], [0, -2], [2, 2], [-2, -2], [2, -2], [-2, 2]];
+    const tiles = ways.map(([x, y]) => ({ x: Math.floor(own.x) + x + 0.5, y: Math.floor(own.y) + y + 0.5 }));
+    const inside = tiles.filter(({ x, y }) => Math.min(x, y) > 0 && Math.max(x, y) < hud.size);
+    const things = shapes.filter(({ kind }) => [KIND.avatar, KIND.wall, KIND.crate, KIND.rock].includes(kind));
+    const free = inside.find((tile) => !things.some(({ x, y }) => Math.hypot(x - tile.x, y - tile.y) < 1));
+    assert.ok(free, "there is a free tile");
+    return free;
+  }
+
+  /** Builds a wall near by. */
+  async builds() {
+    const { own } = await this.finds("itself", ({ own }) => own);
+    const tile = await this.freeTile(own);
+    await this.page.keyboard.press("1");
+    await this.pointAt(tile);
+    await this.finds("what it plans", ({ shapes }) => shapes.some(({ kind, x, y }) => kind === KIND.preview && x === tile.x && y === tile.y));
+    await this.page.mouse.down();
+    await this.page.mouse.up();
+    const built = ({ shapes }) => shapes.some(({ kind, x, y }) => kind === KIND.wall && x === tile.x && y === tile.y);
+    const scene = await this.finds("its wall", built);
+    await this.page.keyboard.press("Escape");
+    return { ...scene, tile };
   }
 
   /** Points at a place of the map with the mouse. */

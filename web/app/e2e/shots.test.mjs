@@ -107,6 +107,9 @@ for (const [size, look] of Object.entries(SIZES)) {
     if (size === "desktop") await fighter.pointAt({ x: own.x + 3, y: own.y - 1 });
     await shot("arena-first");
     await ada.element("hint-close").click();
+    await ada.element("character").click();
+    await shot("arena-characters");
+    await ada.element("character-guard").click();
     await ada.element("tool-wall").click();
     if (size === "desktop") await fighter.pointAt({ x: own.x + 2, y: own.y });
     await shot("arena-building");

@@ -18,6 +18,8 @@ export interface ServerInfo {
   commit: string;
   /** A passphrase is set. */
   locked: boolean;
+  /** Nobody plays in a room who has not signed in. */
+  sign_in: boolean;
   games: GameInfo[];
   websocket: { path: string };
   webtransport: { port: number; cert: string | null } | null;

@@ -1,7 +1,7 @@
 import { mount } from "svelte";
 import App from "./App.svelte";
 import "./app.css";
-import { keyInFragment } from "./place";
+import { keyInFragment, tokenInFragment } from "./place";
 import { settings } from "./settings.svelte";
 import { wear } from "./theme";
 
@@ -13,16 +13,17 @@ function missing(): string | null {
   return null;
 }
 
-/** Takes a key out of the address, so that it is neither shown nor copied by accident. */
-function takeKey(): void {
-  const key = keyInFragment(location.hash);
-  if (!key) return;
-  settings.key = key;
+/** Takes secrets out of the address, so that they are neither shown nor copied by accident. */
+function takeSecrets(): void {
+  const [key, token] = [keyInFragment(location.hash), tokenInFragment(location.hash)];
+  if (!key && !token) return;
+  if (key) settings.key = key;
+  if (token) settings.offered_token = token;
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 
-takeKey();
-addEventListener("hashchange", takeKey);
+takeSecrets();
+addEventListener("hashchange", takeSecrets);
 wear(settings.theme);
 
 const target = document.getElementById("app");

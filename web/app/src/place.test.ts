@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressOf, keyInFragment, placeOf, usualOptions } from "./place";
+import { addressOf, keyInFragment, placeOf, tokenInFragment, usualOptions } from "./place";
 
 const at = (address: string) => {
   const { pathname, search } = new URL(address, "http://host");
@@ -43,4 +43,14 @@ test("a key is taken only whole", () => {
   expect(keyInFragment(`#key=${key.toUpperCase()}`)).toBe(key);
   expect(keyInFragment(`#key=${key}0`)).toBeNull();
   expect(keyInFragment("#key=")).toBeNull();
+});
+
+test("a token is taken only whole, also beside a key", () => {
+  const [token, key] = ["0123456789abcdef".repeat(2), "0123456789abcdef".repeat(4)];
+  expect(tokenInFragment(`#token=${token.toUpperCase()}`)).toBe(token);
+  expect(tokenInFragment(`#key=${key}&token=${token}`)).toBe(token);
+  expect(keyInFragment(`#key=${key}&token=${token}`)).toBe(key);
+  for (const other of ["", "#", `#token=${token}0`, `#token=${"x".repeat(32)}`, "#token=", `#key=${key}`]) {
+    expect(tokenInFragment(other)).toBeNull();
+  }
 });

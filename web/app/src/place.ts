@@ -74,5 +74,15 @@ function decoded(part: string | undefined): string | null {
 
 /** The root key in a fragment such as `#key=…`. */
 export function keyInFragment(fragment: string): string | null {
-  return /^#key=([0-9a-f]{64})$/i.exec(fragment)?.[1]?.toLowerCase() ?? null;
+  return secretIn(fragment, "key", 64);
+}
+
+/** The token in a fragment such as `#token=…`. */
+export function tokenInFragment(fragment: string): string | null {
+  return secretIn(fragment, "token", 32);
+}
+
+function secretIn(fragment: string, name: string, digits: number): string | null {
+  const value = new URLSearchParams(fragment.slice(1)).get(name) ?? "";
+  return value.length === digits && /^[0-9a-f]+$/i.test(value) ? value.toLowerCase() : null;
 }

@@ -16,6 +16,9 @@ function read(name: string): string | null {
   }
 }
 
+/** The one place where the token is. */
+export const TOKEN_KEY = `${PREFIX}token`;
+
 function write(name: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);
@@ -28,6 +31,8 @@ function write(name: string, value: string | null): void {
 class Settings {
   #name = $state(read("name") ?? remembered("name", playerName()));
   #key = $state(read("key"));
+  #token: string | null = null;
+  #character = $state(read("character"));
   #theme = $state((read("theme") as Theme | null) ?? "system");
   #sound = $state(read("sound") === "on");
   #players = $state(Number(read("players") ?? 2));
@@ -48,6 +53,33 @@ class Settings {
   set key(key: string | null) {
     this.#key = key;
     write("key", key);
+  }
+
+  /**
+   * What shows this server who we are: a secret. It is read anew each time, for every page of this browser is given others in
+   * its place.
+   */
+  get token(): string | null {
+    return read("token") ?? this.#token;
+  }
+  set token(token: string | null) {
+    this.#token = token;
+    write("token", token);
+  }
+
+  /** One that the site around us has handed over. It counts only where players sign in: nobody else can make us somebody else. */
+  offered_token: string | null = $state(null);
+
+  /** The character to play as in the next room, if somebody has chosen one before there is a room. */
+  wished_character: string | null = $state(null);
+
+  /** The character that played last, for pages that have no room. */
+  get character(): string | null {
+    return this.#character;
+  }
+  set character(name: string | null) {
+    this.#character = name;
+    write("character", name);
   }
 
   get theme(): Theme {

@@ -11,6 +11,10 @@ export function expose(play: Play): void {
     get hud() {
       return play.hud;
     },
+    /** The player's characters and which of them plays; never the token. */
+    get characters() {
+      return { active: play.active, all: play.characters };
+    },
     get diagnostics() {
       return play.diagnostics;
     },

@@ -1,7 +1,7 @@
 // Keyboard, mouse and thumbs, as what arena wants to know: where to walk, where to aim, whether to fire, what to build.
 
 import { within, type Point } from "../game/canvas";
-import { isPressable, isTyping, keyBit } from "../game/keys";
+import { hasOwnKeys, isPressable, isTyping, keyBit } from "../game/keys";
 import type { Wanted } from "../game/play.svelte";
 import { HELD, TOOL, type Tool } from "../worker/messages";
 import { toMap, type Camera } from "./camera";
@@ -44,6 +44,8 @@ export interface Hears {
   press(): void;
   choose(tool: Tool): void;
   scores(shown: boolean): void;
+  /** Shows who one can play as, or no longer. */
+  characters(): void;
   /** Somebody does something for the first time, and with what. */
   acted(touch: boolean): void;
 }
@@ -138,12 +140,15 @@ export class Controls {
 
   private keyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    // Whoever chooses something with the arrows can still walk with the letters.
+    if (hasOwnKeys(event.target) && /^(Arrow|Escape)/.test(event.code)) return;
     const { tool } = this.look();
     const bit = keyBit(event.code);
     const chosen = TOOL_KEYS[event.code];
     if (bit !== undefined) this.keys |= bit;
     else if (event.code === "Space" && !isPressable(event.target)) this.spaceDown(event, tool);
     else if (event.code === "Tab" && !event.shiftKey && !isPressable(event.target)) this.hears.scores(true);
+    else if (event.code === "KeyC" && !event.repeat) this.hears.characters();
     else if (event.code === "KeyB" && !event.repeat) this.choose(tool === TOOL.none ? this.last_tool : tool);
     else if (chosen !== undefined && !event.repeat) this.choose(chosen);
     else if (event.code === "Escape" && tool !== TOOL.none) this.choose(tool);

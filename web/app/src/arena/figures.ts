@@ -4,10 +4,15 @@ import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";
 import { KIND, TOOL } from "../worker/messages";
 import { toScreen, type Camera } from "./camera";
+import type { Look } from "./characters";
 import { colourOf, type Colours } from "./colours";
 import type { Flash } from "./happenings";
 
 export type Pen = CanvasRenderingContext2D;
+
+/** How many units of an outline are the radius of an avatar, and how wide the lines on it are. */
+const OUTLINE = 100;
+const EMBLEM_WIDTH = 20;
 
 /** Cracks of a tile, from its middle outwards, each a little more broken than the one before. */
 const CRACKS: Point[][] = [
@@ -121,6 +126,7 @@ function paintPlan(pen: Pen, colour: string, camera: Camera, place: Point, tool:
 export interface Person {
   own: boolean;
   name: string;
+  look: Look;
   /** From 1, just hit, to 0. */
   hit: number;
 }
@@ -141,14 +147,37 @@ export function paintAvatar(pen: Pen, colours: Colours, camera: Camera, shape: S
   pen.fillStyle = colour;
   pen.strokeStyle = person.own ? colours.text : colours.ground;
   pen.lineWidth = person.own ? Math.max(2, 0.075 * scale) : Math.max(1.2, 0.05 * scale);
-  disc(pen, { x, y }, radius);
-  pen.stroke();
-  if (person.hit > 0) {
+  paintBody(pen, colours, person, { x, y }, radius / OUTLINE);
+}
+
+/** An outline and an emblem, and a flash over both of who was just hit. */
+function paintBody(pen: Pen, colours: Colours, { look, hit }: Person, { x, y }: Point, scale: number): void {
+  const body = pathOf(look.body);
+  pen.save();
+  pen.translate(x, y);
+  pen.scale(scale, scale);
+  pen.lineWidth /= scale;
+  pen.fill(body);
+  pen.stroke(body);
+  pen.strokeStyle = colours.ground;
+  pen.lineWidth = EMBLEM_WIDTH;
+  pen.lineCap = pen.lineJoin = "round";
+  pen.stroke(pathOf(look.emblem));
+  if (hit > 0) {
     pen.fillStyle = "#fff";
-    pen.globalAlpha = 0.85 * person.hit;
-    disc(pen, { x, y }, radius);
-    pen.globalAlpha = 1;
+    pen.globalAlpha = 0.85 * hit;
+    pen.fill(body);
   }
+  pen.restore();
+}
+
+/** The paths of outlines, each made once. */
+const paths = new Map<string, Path2D>();
+
+function pathOf(outline: string): Path2D {
+  const path = paths.get(outline) ?? new Path2D(outline);
+  paths.set(outline, path);
+  return path;
 }
 
 function paintBarrel(pen: Pen, colours: Colours, { x, y }: Point, radius: number, angle: number): void {

@@ -4,6 +4,7 @@ import type { Point } from "../game/canvas";
 import type { Shape } from "../game/motion";
 import { KIND } from "../worker/messages";
 import { isInSight, toScreen, type Camera } from "./camera";
+import { NOBODY, type Look } from "./characters";
 import type { Colours } from "./colours";
 import {
   line,
@@ -30,6 +31,7 @@ export interface Scene {
   taking: Point | null;
   own_seat: number | null;
   names: ReadonlyMap<number, string>;
+  looks: ReadonlyMap<number, Look>;
   /** How many tiles a side of the map has; 0 if that is not known. */
   size: number;
   /** Without what only moves. */
@@ -60,9 +62,10 @@ export function paint(pen: Pen, colours: Colours, scene: Scene): void {
   for (const { shape, person } of people) paintName(pen, colours, camera, shape, person);
 }
 
-function personOf({ own_seat, names, flashes }: Scene, shape: Shape): Person {
+function personOf({ own_seat, names, looks, flashes }: Scene, shape: Shape): Person {
   const hit = flashes.find(({ what, id }) => what === "hit" && id === shape.id);
-  return { own: shape.tint === own_seat, name: names.get(shape.tint) ?? "", hit: hit ? 1 - hit.part : 0 };
+  const [name, look] = [names.get(shape.tint) ?? "", looks.get(shape.tint) ?? NOBODY];
+  return { own: shape.tint === own_seat, name, look, hit: hit ? 1 - hit.part : 0 };
 }
 
 function paintGround(pen: Pen, colours: Colours, camera: Camera, size: number): void {

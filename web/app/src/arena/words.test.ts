@@ -10,6 +10,7 @@ const person = (seat: number, more: Partial<PersonHud> = {}): PersonHud => ({
   alive: true,
   bot: seat >= 1000,
   you: false,
+  character: null,
   ...more,
 });
 

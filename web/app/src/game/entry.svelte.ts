@@ -11,6 +11,7 @@ export type Step =
   | { at: "asking" }
   | { at: "gone"; retry_at_ms: number }
   | { at: "locked" }
+  | { at: "sign-in" }
   | { at: "unknown" }
   | { at: "outdated" }
   | { at: "broken"; why: string }
@@ -68,6 +69,8 @@ export class Entry {
       const own = builds[this.game];
       if (!known || !own) return { at: "unknown" };
       if (known.build !== own) return { at: "outdated" };
+      const has_token = takeToken(server.sign_in);
+      if (server.sign_in && this.options.mode === "room" && !has_token) return { at: "sign-in" };
       const key = server.locked ? settings.key : null;
       const play = new Play(this.join(key, server.webtransport !== null), server, this.begin);
       return { at: "playing", play };
@@ -94,6 +97,13 @@ export class Entry {
     const [game, session, name] = [this.game, this.session, settings.name];
     return { game, mode, session, name, routes, key, players, bots, listed, watch };
   }
+}
+
+/** Whether there is a token: the last one or, where players sign in, one that was handed over just now. */
+function takeToken(is_signed_in: boolean): boolean {
+  if (is_signed_in && settings.offered_token) settings.token = settings.offered_token;
+  settings.offered_token = null;
+  return settings.token !== null;
 }
 
 function leave(step: Step): void {

@@ -26,3 +26,8 @@ export function isTyping(target: EventTarget | null): boolean {
 export function isPressable(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("button, a, summary, select") !== null;
 }
+
+/** Somebody chooses with keys on something that hears them itself. */
+export function hasOwnKeys(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("[data-own-keys]") !== null;
+}

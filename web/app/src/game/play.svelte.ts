@@ -6,9 +6,20 @@ import { History } from "../panel/history";
 import type { Lag } from "../panel/lag";
 import { explained } from "../panel/room";
 import { settings } from "../settings.svelte";
-import type { Diagnostics, FromWorker, Hud, JoinOptions, ShownStatus, TickMessage, Tool } from "../worker/messages";
+import type {
+  Character,
+  Diagnostics,
+  FromWorker,
+  Hud,
+  JoinOptions,
+  ShownStatus,
+  TickMessage,
+  Tool,
+  Who,
+} from "../worker/messages";
 import type { Point } from "./canvas";
 import { Motion, type Shape } from "./motion";
+import { Oneself } from "./oneself";
 
 const SETTLING_MS = 3_000;
 
@@ -34,6 +45,14 @@ export class Play {
   /** The server came back with another build. */
   outdated = $state(false);
   ghost = $state(false);
+  /** The player's characters; none where there are no such things. */
+  characters: Character[] = $state.raw([]);
+  /** Which of them plays. */
+  active = $state("");
+  /** What was wrong with the token it came with: it is somebody new. */
+  bad_token: string | null = $state(null);
+  /** Another page of this browser plays in this room, and so this one does not. */
+  elsewhere = $state(false);
   /** What this browser's link is made to suffer. */
   lag: Lag = $state.raw({ rtt_ms: 0, jitter_ms: 0, loss_percent: 0 });
 
@@ -47,6 +66,9 @@ export class Play {
 
   private readonly engine: Engine = takeEngine();
   private settling: ReturnType<typeof setTimeout> | undefined;
+  private readonly oneself: Oneself | null;
+  /** The character that was chosen last, until the server says the same. */
+  private chosen: string | null = null;
   /** Begins the game once, without being asked to press anything. */
   private begin: boolean;
 
@@ -61,11 +83,20 @@ export class Play {
     // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
     addEventListener("pagehide", this.goodbye);
     const { websocket, webtransport } = server;
+    this.oneself = options.mode === "room" && !options.watch ? this.becomeOneself() : null;
     this.engine.send({
       kind: "join",
       options: $state.snapshot(options) as JoinOptions,
       doors: { websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
+      token: options.mode === "room" ? settings.token : null,
     });
+  }
+
+  /** Goes on as another character. */
+  choose(name: string): void {
+    if (name === this.active) return;
+    this.active = this.chosen = settings.character = name;
+    this.engine.send({ kind: "character", name });
   }
 
   controls({ held, x, y, tool = 0 }: Wanted): void {
@@ -94,6 +125,7 @@ export class Play {
     removeEventListener("pagehide", this.goodbye);
     this.engine.send({ kind: "leave" });
     this.engine.listener = undefined;
+    this.oneself?.close();
     clearTimeout(this.settling);
     const { engine } = this;
     setTimeout(() => engine.stop(), 2_500);
@@ -114,6 +146,8 @@ export class Play {
       case "hud":
         this.hud = message.hud;
         return this.beginOnce();
+      case "who":
+        return this.known(message.who);
       case "diagnostics":
         return this.measured(message.diagnostics, message.at_ms);
       case "server":
@@ -122,6 +156,36 @@ export class Play {
         this.crash = message.why;
         return this.engine.stop();
     }
+  }
+
+  private comesIn(): void {
+    this.oneself?.plays();
+    // Who was cut off may not have been heard.
+    if (this.chosen) this.engine.send({ kind: "character", name: this.chosen });
+  }
+
+  private becomeOneself(): Oneself {
+    const { game, session } = this.options;
+    return new Oneself(`${game}/${session}`, {
+      token: (token) => this.engine.send({ kind: "come-as", token }),
+      elsewhere: () => {
+        if (this.status?.state === "playing") return; // The server closes this one, and says so.
+        this.elsewhere = true;
+        this.engine.send({ kind: "leave" });
+      },
+    });
+  }
+
+  private known({ token, bad_token, active, characters }: Who): void {
+    this.oneself?.given(token, bad_token !== null);
+    this.bad_token = bad_token;
+    this.characters = characters;
+    if (!active) return;
+    if (this.chosen === active) this.chosen = null;
+    this.active = settings.character = this.chosen ?? active;
+    const wish = settings.wished_character;
+    settings.wished_character = null;
+    if (wish && characters.some(({ name }) => name === wish)) this.choose(wish);
   }
 
   private measured(diagnostics: Diagnostics, at_ms: number): void {
@@ -137,7 +201,10 @@ export class Play {
   }
 
   private changed(status: ShownStatus): void {
+    const was = this.status?.state;
     this.status = status;
+    if (status.state === "playing" && was !== "playing") this.comesIn();
+    if (status.state === "lost") this.oneself?.refresh();
     if (status.ticks_per_second > 0) this.motion.ticks_per_second = status.ticks_per_second;
     const works = status.state === "playing" || status.state === "watching";
     if (works && status.route) settings.route = status.route;

@@ -35,7 +35,7 @@ export function lightOf(status: ShownStatus | null, diagnostics: Diagnostics | n
   }
 }
 
-export type Way = "watch" | "new-session" | "reload" | "again" | "home";
+export type Way = "here" | "watch" | "new-session" | "reload" | "again" | "home";
 
 export interface Notice {
   /** For tests and styles. */
@@ -112,8 +112,24 @@ function lost(status: ShownStatus, started: boolean, now_ms: number): Notice {
   };
 }
 
+/** In plain words: this page cannot sign anybody in. */
+export const SIGN_IN_TEXT =
+  "On this server players sign in, with the login of the site that these games belong to. This page has no login form of its own: sign in there, and come back from there.";
+
+/** Another page plays, and this one waits to be asked: two that throw each other out would never end. */
+export const ELSEWHERE: Notice = {
+  name: "elsewhere",
+  title: "You play in another window",
+  text: "You came to this room again, in another tab or window or on another device, and have your seat there. Nothing is lost.",
+  ways: ["here", "home"],
+};
+
 function refused(status: ShownStatus): Notice {
   const why = sentence(status.why);
+  if (/another connection/i.test(why)) return ELSEWHERE;
+  if (/^sign in/i.test(why)) {
+    return { name: "sign-in", title: "Sign in first", text: SIGN_IN_TEXT, ways: ["again", "home"] };
+  }
   if (/full|taken/i.test(why)) {
     return {
       name: "refused",
@@ -133,9 +149,9 @@ function refused(status: ShownStatus): Notice {
   return { name: "refused", title: "The server said no", text: why, ways: ["again", "new-session", "home"] };
 }
 
-/** With a capital and a full stop. */
-export function sentence(text: string): string {
+/** With a full stop, and with a capital unless it only ends one. */
+export function sentence(text: string, begins = true): string {
   if (!text) return "";
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  const begun = begins ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }

@@ -15,6 +15,7 @@ const ROOM: RoomFigures = {
   entities: 57,
   frozen_ms: 120,
   lead_ticks: 4,
+  saved_ms: 1_400,
 };
 
 /** Of all figures, those that are looked at here. */
@@ -36,6 +37,7 @@ test("a room that is fine says so, in every figure", () => {
   expect(readings.every(({ level, verdict }) => level === "normal" && verdict.endsWith("."))).toBe(true);
   const value = (name: string) => readings.find(({ metric }) => metric === name)?.value;
   expect(value("snapshot")).toBe("140 bytes");
+  expect(value("saved")).toBe("1.4 s ago");
   expect(value("interpolation_buffer")).toBe("62 ms of 110 ms");
   expect(value("reconciliation_error")).toBe("0 ms (mean 2.3 ms, most 18 ms)");
 });

@@ -79,6 +79,10 @@ function readingsOf(diagnostics: Diagnostics, room: RoomFigures, history: Histor
       room.bytes_per_second > MOST_KB_S * 1000,
       ["Updates take next to nothing of this connection.", "Updates take more than they should."],
     ),
+    reading("saved", ago(room.saved_ms), "a second or two after a change", false, [
+      "Where you are, what you have built and what your characters have done outlives the server up to then.",
+      "",
+    ]),
     reading("entities", String(room.entities), "what is around you", false, ["So many things around you are known here.", ""]),
   ];
 }
@@ -86,6 +90,10 @@ function readingsOf(diagnostics: Diagnostics, room: RoomFigures, history: Histor
 function reading(metric: string, value: string, normal: string, concerns: boolean, [fine, worry]: [string, string]): Reading {
   const level: Level = concerns ? "concerning" : "normal";
   return { metric, value, normal, level, verdict: concerns ? worry : fine };
+}
+
+function ago(saved_ms: number | null): string {
+  return saved_ms === null ? "not yet" : `${(saved_ms / 1000).toFixed(saved_ms < 9_950 ? 1 : 0)} s ago`;
 }
 
 function ms(value: number): string {

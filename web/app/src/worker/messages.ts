@@ -86,6 +86,8 @@ export interface PersonHud {
   alive: boolean;
   bot: boolean;
   you: boolean;
+  /** Who they are; bots are nobody. */
+  character: string | null;
 }
 
 export interface Kill {
@@ -113,6 +115,29 @@ export interface ArenaHud {
 }
 
 export type Hud = PongHud | ArenaHud;
+
+/** What a character has done, wherever it played. */
+export interface Life {
+  kills: number;
+  deaths: number;
+  built: number;
+}
+
+export interface Character {
+  name: string;
+  life: Life;
+}
+
+/** Who the player is, in a room. */
+export interface Who {
+  /** What shows it the next time: a secret, for this browser's memory and nobody else. */
+  token: string | null;
+  /** What was wrong with the one it came with. */
+  bad_token: string | null;
+  /** The character that plays; empty where there are none. */
+  active: string;
+  characters: Character[];
+}
 
 export type Level = "normal" | "concerning";
 
@@ -166,6 +191,8 @@ export interface RoomFigures {
   entities: number;
   frozen_ms: number;
   lead_ticks: number;
+  /** How long ago everything that is kept was safe; null before it ever was. */
+  saved_ms: number | null;
 }
 
 export const EVENT = { paddle: 1, wall: 2, point: 4, over: 8, serve: 16 } as const;
@@ -214,7 +241,11 @@ export type ToWorker =
   | { kind: "ask"; id: number; question: Question }
   /** Bots play a game by themselves, for so many players; nobody does if null. */
   | { kind: "demo"; game: string; players: number | null }
-  | { kind: "join"; options: JoinOptions; doors: Doors }
+  /** `token`: who comes, if that is known. */
+  | { kind: "join"; options: JoinOptions; doors: Doors; token: string | null }
+  /** From the next connection on it comes as whoever has this token. */
+  | { kind: "come-as"; token: string }
+  | { kind: "character"; name: string }
   | { kind: "controls"; held: number; x: number; y: number; tool: Tool }
   | { kind: "press" }
   | { kind: "netem"; profile: string }
@@ -242,6 +273,7 @@ export type FromWorker =
   | TickMessage
   | { kind: "status"; status: ShownStatus }
   | { kind: "hud"; hud: Hud }
+  | { kind: "who"; who: Who }
   | { kind: "diagnostics"; diagnostics: Diagnostics; at_ms: number }
   | { kind: "server"; answer: unknown }
   | Exhibit

@@ -16,6 +16,7 @@ const POLL = {
   hud: 7,
   diagnostics: 8,
   done: 9,
+  who: 10,
 } as const;
 
 /** More ticks than this at once are not shown one by one: the page was away, or is catching up. */
@@ -94,6 +95,8 @@ export class Pump {
         return this.post({ kind: "status", status: shown(JSON.parse(client.status()) as Status) });
       case POLL.hud:
         return this.post({ kind: "hud", hud: JSON.parse(client.hud()) });
+      case POLL.who:
+        return this.post({ kind: "who", who: JSON.parse(client.who()) });
       case POLL.diagnostics:
         return this.post({
           kind: "diagnostics",

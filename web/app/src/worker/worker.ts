@@ -38,8 +38,12 @@ function handle(message: ToWorker): void {
       return exhibit(message.game, message.players);
     case "join":
       for (const game of exhibitions.keys()) exhibit(game, null);
-      pump = join(message.options, message.doors);
+      pump = join(message.options, message.doors, message.token);
       return pump.tell((client, now_us) => client.timeout(now_us));
+    case "come-as":
+      return pump?.tell((client) => client.come_as(message.token));
+    case "character":
+      return pump?.tell((client) => client.choose_character(message.name));
     case "controls":
       return pump?.tell((client) => client.controls(message.held, message.x, message.y, message.tool));
     case "press":
@@ -74,11 +78,11 @@ function answer(question: Question): string {
   }
 }
 
-function join(options: JoinOptions, doors: Doors): Pump {
+function join(options: JoinOptions, doors: Doors, token: string | null): Pump {
   const random = crypto.getRandomValues(new Uint8Array(32));
   const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const client = new Client(
-    JSON.stringify({ ...options, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
+    JSON.stringify({ ...options, token, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
   );
   // The first dial uses what the page has just read; after that the server may be another one.
   let known: Doors | undefined = doors;

@@ -1,0 +1,57 @@
+// Who this browser is on this server, for all its pages together: they share one token, and one of them plays in a room.
+
+import { settings, TOKEN_KEY } from "../settings.svelte";
+
+interface Hears {
+  /** Another page was given a token: the old one will not be good much longer. */
+  token(token: string): void;
+  /** Another page plays in this room. */
+  elsewhere(): void;
+}
+
+export class Oneself {
+  /** The token that this page comes with. */
+  private token = settings.token;
+  private readonly others = "BroadcastChannel" in globalThis ? new BroadcastChannel("sametick.plays") : null;
+
+  constructor(
+    private readonly room: string,
+    private readonly hears: Hears,
+  ) {
+    addEventListener("storage", this.stored);
+    if (this.others) this.others.onmessage = ({ data }: MessageEvent<unknown>) => void (data === room && hears.elsewhere());
+  }
+
+  /** The server has given a token, or has said that the one it was shown is no good. */
+  given(token: string | null, was_bad: boolean): void {
+    if (token === this.token) return;
+    // One that another page has put there meanwhile may well be good.
+    if (token || (was_bad && settings.token === this.token)) settings.token = token;
+    this.token = token;
+  }
+
+  /** This page plays: others that only try to need not. */
+  plays(): void {
+    this.others?.postMessage(this.room);
+  }
+
+  /** Looks whether another page was given a token while this one slept. */
+  refresh(): void {
+    this.take(settings.token);
+  }
+
+  close(): void {
+    removeEventListener("storage", this.stored);
+    this.others?.close();
+  }
+
+  private readonly stored = ({ key, newValue }: StorageEvent): void => {
+    if (key === TOKEN_KEY) this.take(newValue);
+  };
+
+  private take(token: string | null): void {
+    if (!token || token === this.token) return;
+    this.token = token;
+    this.hears.token(token);
+  }
+}
