@@ -94,7 +94,7 @@ story("two thumbs walk, shoot and build on a phone", async (stage) => {
   await thumbs.lift(2);
 
   await ada.element("tool-crate").tap();
-  const tile = await freeTile(fighter, (await fighter.scene()).own);
+  const tile = await fighter.freeTile((await fighter.scene()).own);
   const at = await ada.page.evaluate(({ x, y }) => window.sametick.onPage(x, y), tile);
   await ada.page.touchscreen.tap(at.x, at.y);
   await fighter.finds("a crate", of(seat, KIND.crate));
