@@ -62,15 +62,7 @@ impl House {
 }
 
 fn named(name: &str) -> JoinAs<Arena> {
-    JoinAs {
-        name: name.into(),
-        commit: "c0ffee".into(),
-        setup: SETUP,
-        seed: SETUP.seed,
-        seats: SETUP.seats,
-        watch: false,
-        listed: true,
-    }
+    JoinAs { setup: SETUP, seed: SETUP.seed, seats: SETUP.seats, ..crate::rooms::named(name) }
 }
 
 fn own(hall: &Hall<Arena>, member: Member) -> Own {

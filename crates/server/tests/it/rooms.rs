@@ -29,7 +29,7 @@ fn hall() -> Hall<Arena> {
     Hall::new(known(), play)
 }
 
-fn named(name: &str) -> JoinAs<Arena> {
+pub fn named(name: &str) -> JoinAs<Arena> {
     JoinAs {
         name: name.into(),
         commit: "c0ffee".into(),
