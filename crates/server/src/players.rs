@@ -41,6 +41,8 @@ enum Due {
 pub struct Players {
     keeper: Keeper,
     marks: VecDeque<(Ticket, Due)>,
+    /// What is to be flushed.
+    pending: Vec<Due>,
     counter: Option<Counter>,
     token_s: u64,
     /// Who is to be asked about once a ticket is on disk, and until when.
@@ -68,6 +70,7 @@ impl Players {
         Ok(Players {
             keeper,
             marks: VecDeque::new(),
+            pending: Vec::new(),
             counter: None,
             token_s,
             waiting: VecDeque::new(),
@@ -95,12 +98,13 @@ impl Players {
             self.keeper.save(Write::Player { player, name, subject: Some(who.subject), unix_ms });
             self.keeper.save(Write::Token { hash: token.hash(), player, expires_unix_s });
             let issued = Issued { token, name: who.name, expires_unix_s };
-            self.marks.push_back((self.keeper.flush(), Due::Token(answer, issued)));
+            self.pending.push(Due::Token(answer, issued));
         }
     }
 
     /// Asks about somebody.
     pub fn ask(&mut self, now: Time, member: Member, question: Question) {
+        self.flush_pending();
         match self.marks.back() {
             Some((ticket, _)) => {
                 self.waiting.push_back((*ticket, now.plus_micros(ASK_WITHIN_US), member, question));
@@ -119,15 +123,23 @@ impl Players {
         self.keeper.save(write);
     }
 
-    /// Has everything written now.
+    /// Has everything written, once the rooms have said all they want: whoever steps them is not to share its core with a writer.
     pub fn flush(&mut self, mark: Mark) {
-        self.marks.push_back((self.keeper.flush(), Due::Mark(mark)));
+        self.pending.push(Due::Mark(mark));
+    }
+
+    fn flush_pending(&mut self) {
+        if !self.pending.is_empty() {
+            let ticket = self.keeper.flush();
+            self.marks.extend(self.pending.drain(..).map(|due| (ticket, due)));
+        }
     }
 
     /// Tells the rooms what the database has answered. Returns whether there was anything.
     pub fn deliver(&mut self, now: Time, rooms: &mut Rooms) -> bool {
         self.looked_at = now;
         self.serve();
+        self.flush_pending();
         let mut any = false;
         while let Some(answer) = self.keeper.poll() {
             any = true;

@@ -9,6 +9,7 @@
     reason = "the edge has files, a thread that writes them, and waits before it tries again"
 )]
 
+mod background;
 pub mod disk;
 pub mod log;
 #[cfg(feature = "players")]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use sametick_sim::Tick;
 
+use crate::background::go_to_the_background;
 use crate::disk::{Disk, FsDisk};
 
 use super::encoder::{FrameInfo, LogEncoder};
@@ -111,7 +112,10 @@ impl Scribe {
         let (commands, from_owners) = channel();
         let closing = Arc::new(AtomicBool::new(false));
         let desk = Desk { logs: Vec::new(), options, closing: Arc::clone(&closing), lost: false };
-        let thread = thread::spawn(move || desk.run(&from_owners));
+        let thread = thread::spawn(move || {
+            go_to_the_background();
+            desk.run(&from_owners)
+        });
         Scribe { commands: Some(commands), closing, thread: Some(thread), options, next: AtomicU64::new(0) }
     }
 

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rtrb::{Producer, PushError, RingBuffer};
 
+use crate::background::go_to_the_background;
+
 use super::batch::Batch;
 use super::persist::{Desk, Ending, Office};
 use super::reading::{self, Ask};
@@ -338,10 +340,12 @@ impl Parts {
         let (questions, asked) = channel();
         let (reader_office, reader_ends) = (Arc::clone(&office), ends.clone());
         thread::spawn(move || {
+            go_to_the_background();
             reading::run(&asked, &to_owner, &reader_office);
             drop(reader_ends);
         });
         let persist = thread::spawn(move || {
+            go_to_the_background();
             desk.run();
             drop(ends);
         });
