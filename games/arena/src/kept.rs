@@ -87,11 +87,29 @@ impl Arena {
             let kind = Kind::of_code(kind).filter(|kind| *kind != Kind::Rock);
             let tile = Tile::of_number(number).filter(|tile| tile.x() < size && tile.y() < size);
             let (Some(kind), Some(tile)) = (kind, tile) else { continue };
-            let mut is_free = !self.is_solid(tile.x(), tile.y());
-            self.others(NOBODY, tile.centre(), UNIT, |_, at| is_free &= !overlaps(at, tile.x(), tile.y()));
-            if is_free && (1..=kind.health()).contains(&health) {
+            if !self.is_solid(tile.x(), tile.y()) && (1..=kind.health()).contains(&health) {
                 self.map.insert(Block { tile, kind, health, owner: NOBODY });
+                self.make_way(tile);
             }
+        }
+    }
+
+    /// Whoever has appeared where something stands begins elsewhere: what was built is not lost to somebody who has just come.
+    fn make_way(&mut self, tile: Tile) {
+        let mut inside = Vec::new();
+        self.others(NOBODY, tile.centre(), UNIT, |number, at| {
+            if overlaps(at, tile.x(), tile.y()) {
+                inside.push(number);
+            }
+        });
+        for number in inside {
+            if let Ok(at) = self.find(number)
+                && !self.spawn(at)
+            {
+                let own = &mut self.people[at].own;
+                (own.health, own.respawn) = (0, 1);
+            }
+            self.sort_by_x();
         }
     }
 

@@ -140,7 +140,7 @@ impl Arena {
     }
 
     /// Begins a life, if there is a place for it. Places from left to right have to be sorted after this.
-    fn spawn(&mut self, at: usize) -> bool {
+    pub(crate) fn spawn(&mut self, at: usize) -> bool {
         let Some(place) = self.spawn_place() else { return false };
         let own = &mut self.people[at].own;
         own.at = place;

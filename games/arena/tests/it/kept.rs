@@ -88,7 +88,7 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
     assert_eq!(again.arena.at_seat(Seat(0)).unwrap().own.at, field.arena.at_seat(Seat(0)).unwrap().own.at);
     assert_eq!(parts(&again.arena), place);
     assert_eq!(kept(&again.arena, 0), player);
-    // Somebody who stands where something stood is not walled in: it is not built again.
+    // Somebody who has appeared where something stood is not walled in: they begin elsewhere, and it is built again.
     let mut other = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
     other.tick(&[(1, Input::default())]);
     other.put(1, tiles[0]);
@@ -96,7 +96,10 @@ fn a_place_is_built_again_and_nobody_is_walled_in() {
         inputs.bring(Whose::Place, place);
         inputs.set(Seat(1), Input::default());
     });
-    assert!(other.arena.map.block(tiles[0]).is_none() && other.arena.map.block(tiles[1]).is_some());
+    assert_eq!(health(&other), health(&field));
+    let newcomer = other.arena.at_seat(Seat(1)).unwrap().own;
+    let apart = newcomer.at.iter().zip(tiles[0].centre()).any(|(part, middle)| part.abs_diff(middle) >= 200);
+    assert!(newcomer.is_alive() && apart, "{newcomer:?}");
     // And whoever stood where somebody else stands now begins elsewhere.
     let mut taken = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
     taken.tick(&[(1, Input::default())]);
