@@ -50,7 +50,7 @@
 //! | of | `hud` |
 //! |---|---|
 //! | pong | `{game, phase, server, winner, points, hits, court: {w, h}, seats: [{seat, wall, score, ready, driver, name, you}]}` |
-//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), builds: {used, limit}, cooldown (1 to 0), size, players: [{seat, name, score, deaths, alive, you, bot, character (or null)}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
+//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), builds: {used, limit}, cooldown (1 to 0), size, players: [{seat, name, score, deaths, alive, you, bot, character}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
 //!
 //! | bit of `events` | in pong | in arena |
 //! |---|---|---|

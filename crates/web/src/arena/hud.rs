@@ -46,7 +46,7 @@ struct Standing {
     alive: bool,
     you: bool,
     bot: bool,
-    /// Who they are; bots are nobody.
+    /// Who they are.
     character: Option<&'static str>,
 }
 
@@ -82,7 +82,7 @@ impl Standings {
                 alive,
                 you: own == Some(seat),
                 bot,
-                character: CHARACTERS.get(usize::from(character)).copied().filter(|_| !bot),
+                character: CHARACTERS.get(usize::from(character)).copied(),
             })
         };
         let mut players: Vec<Standing> = sight.each().filter_map(standing).collect();

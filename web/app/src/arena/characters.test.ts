@@ -8,7 +8,7 @@ test("characters differ in more than colour", () => {
   expect(looks.every(({ emblem }) => emblem !== NOBODY.emblem)).toBe(true);
 });
 
-test("bots, and characters of a later build, look like nobody", () => {
+test("characters of a later build look like nobody", () => {
   for (const character of [null, undefined, "", "wizard"]) expect(lookOf(character)).toBe(NOBODY);
 });
 

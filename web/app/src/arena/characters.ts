@@ -1,7 +1,7 @@
 // Who one can be in the arena, and what they look like: outlines of about 100 units in every direction, drawn on the map and in
 // lists alike.
 
-import type { Life } from "../worker/messages";
+import type { ArenaHud, Life } from "../worker/messages";
 
 export interface Look {
   title: string;
@@ -10,9 +10,9 @@ export interface Look {
   emblem: string;
 }
 
-/** Bots, and those of whom it is not known who they are. */
+/** Those of whom it is not known who they are. */
 export const NOBODY: Look = {
-  title: "Bot",
+  title: "Somebody",
   body: "M100 0A100 100 0 1 1-100 0A100 100 0 1 1 100 0Z",
   emblem: "",
 };
@@ -36,6 +36,11 @@ export const CHARACTERS = Object.keys(LOOKS);
 
 export function lookOf(character: string | null | undefined): Look {
   return (character && LOOKS[character]) || NOBODY;
+}
+
+/** What everybody looks like, by number. */
+export function looksOf({ players }: ArenaHud): Map<number, Look> {
+  return new Map(players.map(({ seat, character }) => [seat, lookOf(character)]));
 }
 
 /** What a character has done, in a few words. */

@@ -86,7 +86,7 @@ export interface PersonHud {
   alive: boolean;
   bot: boolean;
   you: boolean;
-  /** Who they are; bots are nobody. */
+  /** Who they are, if that is known. */
   character: string | null;
 }
 
