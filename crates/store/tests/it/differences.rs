@@ -125,10 +125,14 @@ fn exported_lines_keep_their_names() {
 
 #[test]
 fn what_comes_after_a_tick_can_be_left_out() {
-    let records = Wild::records(5, 200);
-    let cut = records.len() / 2;
-    let last = records[cut..].iter().filter_map(Record::tick).min().unwrap() - 1;
-    assert!(last > Tick(10), "something is left");
+    let mut halves = (0..1000).map(|seed| {
+        let records = Wild::records(seed, 200);
+        let cut = records.len() / 2;
+        let last = records[cut..].iter().filter_map(Record::tick).min().unwrap() - 1;
+        (records, cut, last)
+    });
+    // In many worlds the second half goes back to the beginning, and nothing is left to compare.
+    let (records, cut, last) = halves.find(|(.., last)| *last > Tick(10)).unwrap();
     let (left, right) = (log_of(&records, SMALL), log_of(&records[..cut], SMALL));
     let differences = |to| {
         let [mut left, mut right] = [&left, &right].map(|log| LogReader::open(&log[..]).unwrap());
