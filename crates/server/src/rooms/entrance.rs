@@ -158,8 +158,9 @@ mod tests {
         }
         let token = "01".repeat(24);
         let all = Entrance::parse(&format!(
-            "/api/rooms/the%20den/ws?name=Ada+%C3%A9&game=arena&watch&listed=0&seats=9&token=x&setup=%7B%22bots%22:0%7D\
-             &resumeToken={token}&proof={}",
+            "/api/rooms/the%20den/ws?name=Ada+%C3%A9&game=arena&watch&listed=0&seats=9&more=x&setup=%7B%22bots%22:0%7D\
+             &resumeToken={token}&token={}&proof={}",
+            "07".repeat(16),
             "ab".repeat(32)
         ))
         .unwrap();
@@ -169,6 +170,7 @@ mod tests {
         );
         assert_eq!((all.watch, all.listed, all.seats, all.proof), (true, false, Some(9), Some([0xab; 32])));
         assert_eq!(all.resume.map(|claim| (claim.run, claim.token)), Some((0x0101_0101_0101_0101, [1; 16])));
+        assert_eq!(all.token, Some(Token::from_bytes([7; 16])));
         assert_eq!(all.setup.get("bots"), Some(&Value::from(0)));
     }
 
@@ -184,6 +186,7 @@ mod tests {
             ("/api/rooms/a/ws?seats=many", "`seats` is a number"),
             ("/api/rooms/a/ws?setup=[]", "`setup` is an object in JSON"),
             ("/api/rooms/a/ws?resumeToken=zz", "`resumeToken` is the one"),
+            ("/api/rooms/a/ws?token=zz", "`token` is one that"),
             ("/api/rooms/a/ws?proof=zz", "64 hexadecimal digits"),
         ] {
             let why = Entrance::parse(target).unwrap_err();
