@@ -123,9 +123,13 @@ impl Default for Choice {
 }
 
 impl Choice {
+    /// Another update: whose turn it is in it does not depend on how often it is planned.
+    pub fn begin(&mut self) {
+        self.updates = self.updates.wrapping_add(1);
+    }
+
     /// Finds everything in sight and what is new about it. `base` is when what everybody has was made.
     pub fn plan(&mut self, latest: &Snapshot, base: Option<Tick>, view: ViewId, around: &Surroundings<'_>) {
-        self.updates = self.updates.wrapping_add(1);
         self.entries.clear();
         self.again = 0;
         for kind in 0..around.cadences.len() {

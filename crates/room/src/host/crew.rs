@@ -202,6 +202,7 @@ impl Crew {
     pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
         self.leave_behind(around.tick);
         let Crew { shelf, choice, view, .. } = self;
+        choice.begin();
         choice.plan(shelf.latest(), shelf.base().map(|base| base.snapshot.tick), *view, around);
         let mut fresh = shelf.fresh(around.layout);
         let mut partial = false;

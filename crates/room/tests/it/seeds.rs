@@ -126,7 +126,8 @@ fn run(seed: u64) -> u64 {
 
 #[test]
 fn every_view_converges_and_sees_nothing_it_may_not() {
-    let checked: u64 = (0..seeds()).map(run).sum();
+    // In the world of the last one a field was never told: an update that was planned twice counted twice.
+    let checked: u64 = (0..seeds()).chain([601]).map(run).sum();
     assert!(checked > seeds() * 2_000, "{checked} entities were seen, too few to say anything");
 }
 
