@@ -41,6 +41,7 @@ class Room:
             self.features = {}
         if "players" in snapshot:
             self.players = {str(player["seat"]): player["name"] for player in snapshot["players"]}
+            print(f"in the room: {', '.join(self.players.values())}")
         for feature, kinds in snapshot["features"].items():
             known = self.features.setdefault(feature, {})
             for kind, entities in kinds.items():

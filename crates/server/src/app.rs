@@ -119,14 +119,7 @@ impl ServerApp {
         }
     }
 
-    /// The same with rooms of those games that can be hosted.
-    pub fn new(config: RelayConfig, data: &Path, games: &Games) -> ServerApp {
-        let mut app = ServerApp::relay_only(config, data, games.clone());
-        app.rooms = Some(Rooms::new(games.clone()));
-        app
-    }
-
-    /// The same with a database of players, and rooms that outlive their players.
+    /// The same with rooms of those games that can be hosted, and a database of players: rooms outlive their players.
     pub fn with_players(
         config: RelayConfig,
         data: &Path,

@@ -4,8 +4,6 @@ mod api;
 mod files;
 mod session;
 
-use std::sync::Arc;
-
 use sametick_transport::site::{
     Bytes, HeaderMap, Later, Method, Pages, Request, Response, StatusCode, Upgrade, Visitor, header,
 };
@@ -13,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::games::Games;
 use crate::identity::Identity;
-use crate::identity::tokens::Tokens;
+use crate::identity::tokens::Counter;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use api::Api;
@@ -45,9 +43,9 @@ impl WebPages {
         games: Games,
         lobby: Lobby,
         identity: Identity,
-        tokens: Arc<dyn Tokens>,
+        counter: Counter,
     ) -> WebPages {
-        WebPages { api: Api::new(listening, games, lobby, Exchange::new(identity, tokens)) }
+        WebPages { api: Api::new(listening, games, lobby, Exchange::new(identity, counter)) }
     }
 }
 

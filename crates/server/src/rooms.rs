@@ -102,8 +102,8 @@ struct Door {
     key: SessionKey,
     /// Once they have asked to take part.
     room: Option<RoomId>,
-    /// What they have asked for, while it is looked up who they are.
-    asking: Option<Join>,
+    /// What they have asked for, while it is looked up who they are, and whether the room is looked up as well.
+    asking: Option<(Join, bool)>,
     /// Who they are by their claim.
     claimed: Option<PlayerId>,
     /// Who they are, if that is known.

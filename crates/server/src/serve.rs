@@ -96,7 +96,9 @@ pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandE
 /// Waits until a server has written everything.
 pub(crate) fn close(app: ServerApp) {
     if !app.close() {
-        tracing::error!("the end of a log could not be written");
+        tracing::error!(
+            "not everything could be written: the end of a log or the newest of a player may be missing"
+        );
     }
 }
 

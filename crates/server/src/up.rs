@@ -8,6 +8,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 
+use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_wire::claims::HOLD_US;
@@ -19,7 +20,6 @@ use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
 use crate::identity::Identity;
-use crate::identity::tokens::{Tokens, Unkept};
 use crate::listen::Listening;
 use crate::lobby::Lobby;
 use crate::pages::WebPages;
@@ -43,14 +43,14 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
     let lobby = Lobby::default();
     let identity = Identity::start(settings.identity.config()?)?;
     let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
-    let mut players = Players::open(&data.join(PLAYERS), token_s).map_err(CommandError::Players)?;
-    let tokens: Arc<dyn Tokens> =
-        if identity.requires_tokens() { Arc::new(players.counter()) } else { Arc::new(Unkept) };
+    let bell = Bell::default();
+    let players = Players::open(&data.join(PLAYERS), token_s, bell.clone()).map_err(CommandError::Players)?;
     let pages = |open: &Listening| {
-        let (lobby, identity) = (lobby.clone(), identity.clone());
-        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, tokens)) as _)
+        let (lobby, identity, counter) = (lobby.clone(), identity.clone(), players.counter());
+        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, counter)) as _)
     };
-    let listening = settings.doors().open(Clock::start(), pages).await?;
+    let mut listening = settings.doors().open(Clock::start(), pages).await?;
+    listening.hub.set_bell(bell);
     let keeping = Keeping {
         epoch_unix_ms: unix_ms(),
         token_s,

@@ -18,6 +18,7 @@ use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
 use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, Time};
 
+use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, Talk};
 use crate::keeper::Keeper;
@@ -78,7 +79,7 @@ pub enum Event<'a> {
     Message(Key, Channel, &'a [u8]),
     /// A link has ended; the key is never used again. Its last figures come with it, if it ever opened.
     Ended(Key, &'a Ended, Option<LinkStats>),
-    /// The time of [`App::wake_at`] has come.
+    /// The time of [`App::wake_at`] has come, or somebody has rung.
     Timeout,
 }
 
@@ -144,6 +145,7 @@ pub struct Hub {
     timers: BinaryHeap<Reverse<(Time, Key)>>,
     later: Vec<Later>,
     trouble: Option<Trouble<Key>>,
+    bell: Option<Bell>,
     buf: Vec<u8>,
 }
 
@@ -159,6 +161,7 @@ impl Hub {
             timers: BinaryHeap::new(),
             later: Vec::new(),
             trouble: None,
+            bell: None,
             buf: Vec::new(),
         }
     }
@@ -171,6 +174,11 @@ impl Hub {
             self.calls.insert(key);
         }
         key
+    }
+
+    /// Calls the application when this is rung, as if its time had come.
+    pub fn set_bell(&mut self, bell: Bell) {
+        self.bell = Some(bell);
     }
 
     /// Puts a bad network in front of every link, both ways, from now on. First messages and answers do not pass it.
@@ -205,12 +213,20 @@ impl Hub {
             // Also when there is nothing to wait for: a timer that has gone off would go off again at once.
             let at = self.wake_at(app).unwrap_or(NEVER);
             sleep.as_mut().reset(self.clock.instant(at).into());
-            poll_fn(|cx| match self.poll_endpoints(cx) {
-                Poll::Pending => sleep.as_mut().poll(cx).map(Ok),
-                ready => ready,
+            let mut is_rung = false;
+            poll_fn(|cx| {
+                is_rung = self.bell.as_ref().is_some_and(|bell| bell.poll(cx).is_ready());
+                match self.poll_endpoints(cx) {
+                    Poll::Pending if is_rung => Poll::Ready(Ok(())),
+                    Poll::Pending => sleep.as_mut().poll(cx).map(Ok),
+                    ready => ready,
+                }
             })
             .await?;
             let now = self.turn();
+            if is_rung {
+                app.handle(now, &mut self.links, Event::Timeout);
+            }
             self.settle(now, app);
             self.listen_until(now.plus_micros(spent_us), app)?;
         }

@@ -16,6 +16,7 @@
 )]
 
 mod batch;
+pub mod bell;
 pub mod clock;
 pub mod dial;
 pub mod endpoint;

@@ -1,9 +1,11 @@
 //! Our own tokens: what a signed one is exchanged for.
 
-use std::pin::Pin;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
-use sametick_transport::clock::{random, unix_seconds};
+use sametick_transport::bell::Bell;
 use sametick_wire::identity::Token;
+use tokio::sync::oneshot;
 
 use super::SignedIn;
 
@@ -18,27 +20,34 @@ pub struct Issued {
     pub expires_unix_s: u64,
 }
 
-/// A token that is being kept; `None` if it cannot be.
-pub type Issuing = Pin<Box<dyn Future<Output = Option<Issued>> + Send>>;
+/// Somebody who has signed in, and where their token is to go.
+pub type Waiting = (SignedIn, oneshot::Sender<Issued>);
 
-/// Makes tokens, and keeps them so that rooms know them. The boundary between who somebody is and where that is kept.
-pub trait Tokens: Send + Sync + 'static {
-    /// A new token for somebody who has signed in, there when it is kept. It is called and awaited on the thread that runs
-    /// the ticks, so it must not wait itself.
-    fn issue(&self, who: &SignedIn) -> Issuing;
+/// Where those who have signed in wait for a token: the boundary between who somebody is and where that is kept. Clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct Counter {
+    queue: Arc<Mutex<VecDeque<Waiting>>>,
+    bell: Bell,
 }
 
-/// How long a token is good that nobody keeps.
-const UNKEPT_S: u64 = 86_400;
+impl Counter {
+    /// Whoever serves there is called by this.
+    pub fn new(bell: Bell) -> Counter {
+        Counter { queue: Arc::default(), bell }
+    }
 
-/// Tokens that are kept nowhere: whoever has one has signed in, and nobody asks for it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unkept;
+    /// A token for somebody who has signed in, once it is kept; none if it cannot be. It does not wait itself.
+    pub fn issue(&self, who: SignedIn) -> impl Future<Output = Option<Issued>> + Send + use<> {
+        let (answer, issued) = oneshot::channel();
+        if let Ok(mut queue) = self.queue.lock() {
+            queue.push_back((who, answer));
+        }
+        self.bell.ring();
+        async move { issued.await.ok() }
+    }
 
-impl Tokens for Unkept {
-    fn issue(&self, who: &SignedIn) -> Issuing {
-        let expires_unix_s = unix_seconds() + UNKEPT_S;
-        let issued = Issued { token: Token::from_bytes(random()), name: who.name.clone(), expires_unix_s };
-        Box::pin(std::future::ready(Some(issued)))
+    /// Whoever has waited longest.
+    pub fn next(&self) -> Option<Waiting> {
+        self.queue.lock().ok()?.pop_front()
     }
 }

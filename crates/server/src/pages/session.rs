@@ -1,7 +1,6 @@
 //! `POST /api/session`: a signed token is exchanged for one of ours, once.
 
 use std::future::ready;
-use std::sync::Arc;
 use std::time::Instant;
 
 use sametick_transport::pace::Paces;
@@ -9,7 +8,7 @@ use sametick_transport::site::{Bytes, HeaderMap, Later, Request, Response, Statu
 use serde_json::json;
 
 use super::{answer_json, set};
-use crate::identity::tokens::{Issued, Tokens};
+use crate::identity::tokens::{Counter, Issued};
 use crate::identity::{Identity, Refusal, SignedIn};
 
 /// Where it is.
@@ -27,13 +26,13 @@ const NO_TOKEN: Refusal = Refusal::MalformedToken("show your signed token: Autho
 /// The counter where signed tokens are exchanged.
 pub struct Exchange {
     identity: Identity,
-    tokens: Arc<dyn Tokens>,
+    counter: Counter,
     paces: Paces,
 }
 
 impl Exchange {
-    pub fn new(identity: Identity, tokens: Arc<dyn Tokens>) -> Exchange {
-        Exchange { identity, tokens, paces: Paces::new(TRIES_PER_SECOND, TRIES_AT_ONCE) }
+    pub fn new(identity: Identity, counter: Counter) -> Exchange {
+        Exchange { identity, counter, paces: Paces::new(TRIES_PER_SECOND, TRIES_AT_ONCE) }
     }
 
     /// Whether rooms ask for what is given out here.
@@ -57,10 +56,10 @@ impl Exchange {
             let why = "nobody signs in here: come in with a name";
             return at_once(refused(StatusCode::NOT_FOUND, "no_identity", why));
         };
-        let tokens = self.tokens.clone();
+        let counter = self.counter.clone();
         Box::pin(async move {
             match signing_in.await {
-                Ok(who) => match tokens.issue(&who).await {
+                Ok(who) => match counter.issue(who.clone()).await {
                     Some(issued) => welcome(&who, &issued),
                     None => unauthorized(Refusal::IdentityUnavailable),
                 },

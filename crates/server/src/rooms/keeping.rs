@@ -10,7 +10,8 @@ use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
 use sametick_sim::{Seat, Tick, Time, Whose, to_canonical};
 use sametick_store::players::{
-    CheckpointRow, Found, Kept, PlaceId, PlaceRow, PlayerId, Question, Token, TokenHash, TokenState, Write,
+    CheckpointRow, Found, Kept, MAX_KEPT, PlaceId, PlaceRow, PlayerId, Question, Token, TokenHash,
+    TokenState, Write,
 };
 use sametick_transport::clock::random;
 use sametick_wire::{Channel, Member, control};
@@ -25,15 +26,15 @@ pub const GRACE_US: u64 = 10_000_000;
 const MAX_CHUNK: usize = 2_000;
 
 /// What somebody is told whose token is no good, by what has become of it.
-pub const TOKEN_EXPIRED: &str = "this token has expired";
-pub const TOKEN_RETIRED: &str = "this token was used before, and another was given for it";
-pub const TOKEN_UNKNOWN: &str = "nobody was given this token";
+const TOKEN_EXPIRED: &str = "this token has expired";
+const TOKEN_RETIRED: &str = "this token was used before, and another was given for it";
+const TOKEN_UNKNOWN: &str = "nobody was given this token";
 
 /// What somebody is told who has none where one is needed.
-pub const SIGN_IN: &str = "sign in first: only those with a token play here";
+const SIGN_IN: &str = "sign in first: only those with a token play here";
 
 /// What somebody is told while the database cannot be read.
-pub const NO_LOOKING_UP: &str = "who you are cannot be looked up just now; try again in a moment";
+const NO_LOOKING_UP: &str = "who you are cannot be looked up just now; try again in a moment";
 
 /// How players are kept.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,8 @@ pub enum Mark {
 pub(super) struct Player {
     pub id: PlayerId,
     pub characters: Characters,
+    /// Their character has done something since they were told of it.
+    has_lived: bool,
     /// The token they came with.
     old: Option<TokenHash>,
 }
@@ -79,38 +82,52 @@ impl Rooms {
     pub(super) fn ask(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Turned> {
         let join = join_of(channel, bytes)?;
         let Some(keeping) = self.keeping else { return Err(Turned::Out) };
-        let now_unix_s = self.unix_ms(&keeping) / 1_000;
+        self.inquire(&keeping, member, join);
+        Ok(())
+    }
+
+    fn inquire(&mut self, keeping: &Keeping, member: Member, join: Join) {
+        let now_unix_s = self.unix_ms(keeping) / 1_000;
         // Who was cut off before a token came is known by the claim.
         let claim = join.resume.filter(|_| join.token.is_none());
         let room = self.doors.get(&member).and_then(|door| self.find(&door.key));
         let room = room.and_then(|id| self.rooms.get(&id));
         let claimed = room.zip(claim).and_then(|(room, claim)| room.host.player_of(&claim));
-        let Some(door) = self.doors.get_mut(&member) else { return Ok(()) };
+        let Some(door) = self.doors.get_mut(&member) else { return };
         door.claimed = claimed;
+        let is_open = self.names.contains_key(&door.key);
         let question = Question {
             token: join.token.map(|token| token.hash()),
             player: claimed,
             game: join.game.clone(),
             code: door.key.name.clone(),
+            with_place: !is_open,
             now_unix_s,
         };
         // Whoever asks twice is answered once.
-        if door.asking.replace(join).is_some() {
-            return Ok(());
+        if let Some((asking, _)) = &mut door.asking {
+            *asking = join;
+            return;
         }
-        if question.token.is_none() && claimed.is_none() && self.names.contains_key(&door.key) {
+        door.asking = Some((join, question.with_place));
+        if question.token.is_none() && claimed.is_none() && is_open {
             // There is nothing to be found about a guest, and the room is there.
             self.found(self.now, member, Some(Found::default()));
         } else {
             self.outbox.push_bare(Output::Ask(member, question));
         }
-        Ok(())
     }
 
     /// What the database knows of somebody who has asked to take part.
     pub fn found(&mut self, now: Time, member: Member, found: Option<Found>) {
         self.now = self.now.max(now);
-        let Some(join) = self.doors.get_mut(&member).and_then(|door| door.asking.take()) else { return };
+        let Some(door) = self.doors.get_mut(&member) else { return };
+        let Some((join, with_place)) = door.asking.take() else { return };
+        let is_open = self.names.contains_key(&door.key);
+        if let Some(keeping) = self.keeping.filter(|_| !is_open && !with_place) {
+            // The room has ended in the meantime, and begins from what was kept of it.
+            return self.inquire(&keeping, member, join);
+        }
         let let_in = match found {
             Some(found) => self.let_in(member, join, found),
             None => Err(Turned::Away(NO_LOOKING_UP)),
@@ -139,23 +156,18 @@ impl Rooms {
         };
         let names = self.characters_of(&join.game);
         let characters = cast(names, found.active.as_deref(), &found.profiles);
-        let (token, name, game) = (join.token, join.name.clone(), join.game.clone());
-        if join.watch {
-            if let Some(door) = self.doors.get_mut(&member) {
-                door.room = Some(room);
-            }
-            let join = control::to_bytes(&ToHost::Join(join));
-            self.tell(room, Input::Message(member, Channel::Control, &join));
-            return Ok(());
-        }
+        let (name, game, plays) = (join.name.clone(), join.game.clone(), !join.watch);
         if let Some(door) = self.doors.get_mut(&member) {
             door.room = Some(room);
-            let old = token.map(|token| token.hash());
-            door.player = Some(Player { id, characters: characters.clone(), old });
+            let old = join.token.map(|token| token.hash());
+            let player = Player { id, characters: characters.clone(), has_lived: false, old };
+            door.player = plays.then_some(player);
         }
-        self.introduce(room, member, id, &characters, found.checkpoint.as_ref());
+        if plays {
+            self.introduce(room, member, id, &characters, found.checkpoint.as_ref());
+        }
         self.tell(room, Input::Message(member, Channel::Control, &control::to_bytes(&ToHost::Join(join))));
-        if !self.takes_part(room, member) {
+        if !plays || !self.takes_part(room, member) {
             return Ok(());
         }
         let subject = found.player.and_then(|known| known.subject);
@@ -182,17 +194,16 @@ impl Rooms {
             seats: place.seats,
             listed: place.listed,
         });
-        let is_kept = kept.is_some();
-        let id = match kept.map(|kept| self.begin(member, join, &kept)) {
+        let (id, is_new) = match kept.map(|kept| self.begin(member, join, &kept)) {
             // What an earlier build began cannot always be begun by this one.
-            Some(Err(Turned::Away(_))) | None => self.begin(member, join, &own)?,
-            Some(begun) => begun?,
+            Some(Err(Turned::Away(_))) | None => (self.begin(member, join, &own)?, true),
+            Some(begun) => (begun?, false),
         };
         let Some(keeping) = self.keeping else { return Ok(id) };
         if let Some(place) = place {
             self.bring_place(id, &keeping, &place);
         }
-        if !is_kept && let Some(room) = self.rooms.get(&id) {
+        if is_new && let Some(room) = self.rooms.get(&id) {
             let facts = &room.facts;
             let write = Write::Place {
                 place: PlaceId::of(&facts.game, code),
@@ -214,7 +225,7 @@ impl Rooms {
         let mut chunk = Vec::new();
         for (number, part) in &place.parts {
             put_part(&mut chunk, *number, part.as_bytes());
-            if chunk.len() > MAX_CHUNK - sametick_store::players::MAX_KEPT {
+            if chunk.len() > MAX_CHUNK - MAX_KEPT {
                 self.tell(id, Input::Bring(Whose::Place, &chunk));
                 chunk.clear();
             }
@@ -277,7 +288,13 @@ impl Rooms {
             Mark::Room(id, tick) => {
                 let Some(room) = self.rooms.get(&id) else { return };
                 let there: Vec<Member> = room.participants().map(|who| who.member).collect();
-                there.into_iter().for_each(|member| self.say(member, &ToView::Saved(tick)));
+                for member in there {
+                    self.say(member, &ToView::Saved(tick));
+                    let player = self.doors.get_mut(&member).and_then(|door| door.player.as_mut());
+                    if player.is_some_and(|player| std::mem::take(&mut player.has_lived)) {
+                        self.say_characters(member);
+                    }
+                }
             }
             Mark::Token(member, token) => {
                 let old = self.doors.get_mut(&member).and_then(|door| door.player.as_mut()?.old.take());
@@ -286,12 +303,14 @@ impl Rooms {
                 }
                 self.say(member, &ToView::Token(token));
             }
-            Mark::Characters(member) => {
-                let player = self.doors.get(&member).and_then(|door| door.player.as_ref());
-                if let Some(characters) = player.map(|player| player.characters.clone()) {
-                    self.say(member, &ToView::Characters(characters));
-                }
-            }
+            Mark::Characters(member) => self.say_characters(member),
+        }
+    }
+
+    fn say_characters(&mut self, member: Member) {
+        let player = self.doors.get(&member).and_then(|door| door.player.as_ref());
+        if let Some(characters) = player.map(|player| player.characters.clone()) {
+            self.say(member, &ToView::Characters(characters));
         }
     }
 
@@ -335,8 +354,7 @@ impl Rooms {
     pub(super) fn keep(&mut self, id: RoomId, what: Keepsake, bytes: &[u8]) {
         let (Some(keeping), Some(room)) = (self.keeping, self.rooms.get(&id)) else { return };
         let Ok(kept) = Kept::new(bytes) else { return };
-        let (unix_ms, game) = (self.unix_ms(&keeping), room.facts.game.clone());
-        let place = room.place;
+        let (unix_ms, place) = (self.unix_ms(&keeping), room.place);
         let write = match what {
             Keepsake::Player { player, seat, tick } => {
                 Write::Checkpoint { place, player, seat: seat.0, tick: tick.0, kept, unix_ms }
@@ -347,6 +365,7 @@ impl Rooms {
                 let Some(character) = room.cast.get(&player).filter(|name| !name.is_empty()).cloned() else {
                     return;
                 };
+                let game = room.facts.game.clone();
                 self.note_life(player, &character, bytes);
                 Write::Profile { player, game, character, kept, unix_ms }
             }
@@ -360,6 +379,7 @@ impl Rooms {
         for player in players.filter(|known| known.id == player) {
             let life = player.characters.all.iter_mut().find(|(name, _)| name == character);
             life.into_iter().for_each(|(_, kept)| *kept = bytes.to_vec());
+            player.has_lived = true;
         }
     }
 

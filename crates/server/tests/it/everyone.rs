@@ -235,7 +235,8 @@ fn the_example_in_python_walks_in_a_circle_and_sees_who_is_there() {
         assert!(output.status.success() && wrong.is_empty(), "{said}\n{wrong}");
         assert!(said.contains(&format!("in room den of arena as {me}, seat ")), "{said}");
         assert!(said.contains("round trip: "), "{said}");
-        let seen = said.lines().filter(|line| line.starts_with("I am at ") && line.contains(other)).count();
-        assert!(seen >= 1, "{said}");
+        // Whether they come in sight of each other is chance; that both are there is not.
+        assert!(said.lines().any(|line| line.starts_with("I am at ")), "{said}");
+        assert!(said.lines().any(|line| line.starts_with("in the room: ") && line.contains(other)), "{said}");
     }
 }

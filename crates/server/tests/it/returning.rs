@@ -56,7 +56,7 @@ impl House {
     fn state_of(&self, token: Token) -> TokenState {
         let (game, code) = ("arena".into(), "den".into());
         let now_unix_s = KEEPING.epoch_unix_ms / 1_000;
-        let question = Question { token: Some(token.hash()), player: None, game, code, now_unix_s };
+        let question = Question { token: Some(token.hash()), game, code, now_unix_s, ..Question::default() };
         self.storage().look_up(&question).unwrap().token
     }
 }
@@ -250,6 +250,12 @@ fn a_character_keeps_its_life_and_the_choice_is_remembered() {
     hall.run(4_000);
     let view = &mut hall.players.get_mut(&ada).unwrap().view;
     assert_eq!(view.characters().active, "scout");
+    let (name, kept) = &view.characters().all[0];
+    assert_eq!(
+        (name.as_str(), Life::of_kept(kept).built),
+        ("scout", 2),
+        "what is shown is no older than what is kept"
+    );
     view.choose_character("smith");
     hall.run(3_000);
     let characters = hall.players[&ada].view.characters().clone();

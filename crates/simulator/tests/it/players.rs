@@ -263,8 +263,13 @@ fn token(number: u64) -> Token {
 fn contents(storage: &mut Sqlite) -> Result<Vec<Found>, StorageError> {
     let mut all = Vec::new();
     for code in CODES {
-        let question =
-            Question { game: "arena".into(), code: code.into(), now_unix_s: 1, ..Question::default() };
+        let question = Question {
+            game: "arena".into(),
+            code: code.into(),
+            with_place: true,
+            now_unix_s: 1,
+            ..Question::default()
+        };
         for player in 0..PLAYERS {
             let player = Some(PlayerId(player.into()));
             all.push(storage.look_up(&Question { player, ..question.clone() })?);

@@ -140,6 +140,8 @@ pub struct Question {
     pub game: String,
     /// The room they want.
     pub code: String,
+    /// Whether the room itself is to be found, with all of its parts.
+    pub with_place: bool,
     /// By which tokens expire.
     pub now_unix_s: u64,
 }

@@ -197,7 +197,13 @@ fn newest_checkpoint_ms(storage: &mut Sqlite) -> Option<u64> {
 }
 
 fn question(player: u128) -> Question {
-    Question { player: Some(PlayerId(player)), game: GAME.into(), code: CODE.into(), ..Question::default() }
+    Question {
+        player: Some(PlayerId(player)),
+        game: GAME.into(),
+        code: CODE.into(),
+        with_place: true,
+        ..Question::default()
+    }
 }
 
 fn token(generation: u64) -> Token {

@@ -105,7 +105,13 @@ pub fn place() -> PlaceId {
 }
 
 pub fn about(player: PlayerId) -> Question {
-    Question { player: Some(player), game: GAME.into(), code: CODE.into(), ..Question::default() }
+    Question {
+        player: Some(player),
+        game: GAME.into(),
+        code: CODE.into(),
+        with_place: true,
+        ..Question::default()
+    }
 }
 
 pub fn with_token(token: &Token) -> Question {
@@ -114,6 +120,7 @@ pub fn with_token(token: &Token) -> Question {
         game: GAME.into(),
         code: CODE.into(),
         now_unix_s: 1_000,
+        with_place: true,
         ..Question::default()
     }
 }

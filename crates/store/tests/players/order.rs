@@ -144,8 +144,13 @@ fn token(number: u64) -> Token {
 fn contents(storage: &mut dyn Storage) -> Vec<Found> {
     let mut questions = Vec::new();
     for code in CODES {
-        let question =
-            Question { game: GAME.into(), code: code.into(), now_unix_s: 1, ..Question::default() };
+        let question = Question {
+            game: GAME.into(),
+            code: code.into(),
+            with_place: true,
+            now_unix_s: 1,
+            ..Question::default()
+        };
         for player in 0..PLAYERS {
             questions.push(Question { player: Some(PlayerId(player.into())), ..question.clone() });
         }

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use sametick_transport::bell::Bell;
 use sametick_transport::clock::Clock;
 use sametick_transport::endpoint::{Arrival, CALL, Endpoint, Gone, LinkId};
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
@@ -106,4 +107,48 @@ fn a_hub_with_nothing_to_wait_for_sleeps() {
         assert!(rest.await.is_err(), "it runs on");
     });
     assert!(polls.get() < 10, "{} polls", polls.get());
+}
+
+/// Has nothing due, ever, and is done when it was called so often.
+#[derive(Default)]
+struct Sleeper {
+    calls: u32,
+    wanted: u32,
+}
+
+impl App for Sleeper {
+    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
+        unreachable!("nobody calls")
+    }
+
+    fn handle(&mut self, _: Time, _: &mut Links, event: Event<'_>) {
+        assert!(matches!(event, Event::Timeout));
+        self.calls += 1;
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        None
+    }
+
+    fn is_done(&self) -> bool {
+        self.calls >= self.wanted
+    }
+}
+
+#[test]
+fn whoever_rings_from_another_thread_is_heard_once() {
+    let bell = Bell::default();
+    let mut hub = Hub::new(Clock::start(), None);
+    hub.set_bell(bell.clone());
+    // Before anybody listens: it is heard as soon as somebody does, however often it was rung.
+    (0..3).for_each(|_| bell.ring());
+    let mut app = Sleeper { calls: 0, wanted: 1 };
+    block_on(async { hub.run(&mut app).await.unwrap() });
+    assert_eq!(app.calls, 1);
+    // And while it sleeps.
+    let mut app = Sleeper { calls: 0, wanted: 1 };
+    let ringer = std::thread::spawn(move || bell.ring());
+    block_on(async { hub.run(&mut app).await.unwrap() });
+    assert_eq!(app.calls, 1);
+    ringer.join().unwrap();
 }

@@ -18,7 +18,9 @@ pub fn look_up(connection: &Connection, question: &Question) -> rusqlite::Result
         asking.characters(player, &question.game)?;
         asking.known(player)?;
     }
-    asking.found.place = asking.place(place)?;
+    if question.with_place {
+        asking.found.place = asking.place(place)?;
+    }
     Ok(asking.found)
 }
 
