@@ -1,7 +1,7 @@
-//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; and `players`, the
-//! database of who was where.
+//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; `saves`, their states
+//! and cold logs on shelves that several machines share; and `players`, the database of who was where.
 //!
-//! Save and log are the truth about a session. The format of the log is described in `docs/log.md`.
+//! Save and log are the truth about a session. The formats are described in `docs/log.md` and `docs/saves.md`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,3 +14,5 @@ pub mod disk;
 pub mod log;
 #[cfg(feature = "players")]
 pub mod players;
+#[cfg(feature = "saves")]
+pub mod saves;

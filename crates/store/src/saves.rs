@@ -1,0 +1,60 @@
+//! Saves and cold logs of sessions, and the shelves they lie on: a folder, or storage that speaks S3.
+//!
+//! A [`Save`] is one state of a session with all that is needed to go on from it. A [`SaveSync`] brings it to a [`Shelf`]
+//! without ever overwriting a newer one. Formats, keys and protocol are described in `docs/saves.md`.
+//!
+//! ```
+//! use sametick_sim::{StateHash, Tick, Time};
+//! use sametick_store::log::Header;
+//! use sametick_store::saves::{MemoryShelf, Outcome, Save, SaveInfo, SaveSync, SessionKey, Shelf, Todo, at_once};
+//!
+//! let header = Header::new("pong", "den");
+//! let key = SessionKey::of(header.build, &header.session, header.started_unix_ms);
+//! let state = vec![1, 2, 3];
+//! let (tick, hash) = (Tick(900), StateHash::of_bytes(&state));
+//! let info = SaveInfo { tick, hash, ..SaveInfo::of_log(&header, key.id()) };
+//! let bytes = Save { info: info.clone(), state, table: vec![] }.to_bytes()?;
+//!
+//! let shelf = MemoryShelf::new();
+//! let mut sync = SaveSync::new(info, 7);
+//! while at_once(sync.advance(&shelf, &key.save(), &bytes, &|| Time::ZERO)) {}
+//! assert_eq!(sync.todo(Time::ZERO), Todo::Done(Outcome::Written));
+//!
+//! let found = at_once(shelf.get(&key.save()))?.expect("it was put");
+//! let save = Save::from_bytes(&found.bytes)?;
+//! assert!(save.is_true() && save.info.tick == tick);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod key;
+mod memory;
+mod save;
+mod shelf;
+mod sync;
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+pub use key::{SESSIONS, SessionKey};
+pub use memory::{Commit, Faults, MemoryShelf};
+pub use save::{
+    BadSave, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, MAX_STATE_BYTES, MAX_TABLE_BYTES, SAVE_VERSION, Save,
+    SaveInfo, TooLarge,
+};
+pub use shelf::{
+    AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,
+    Version,
+};
+pub use sync::{Outcome, SaveSync, Todo};
+
+/// The answer of something that never waits for anything but a disk: a folder or a shelf in memory.
+///
+/// # Panics
+/// If it does wait.
+pub fn at_once<T>(pending: impl Future<Output = T>) -> T {
+    match pin!(pending).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(answer) => answer,
+        Poll::Pending => panic!("this shelf does not answer at once: it needs a runtime"),
+    }
+}

@@ -1,0 +1,92 @@
+//! Where the parts of a session lie: `sessions/{build}/{session-id}/save`, `…/log`, and `…/log.{first tick}`.
+
+use std::fmt;
+
+use sametick_sim::{BuildId, Tick};
+
+use crate::log::MAX_PLACE_BYTES;
+
+/// What all keys of sessions begin with.
+pub const SESSIONS: &str = "sessions/";
+
+/// Which session of which build: sessions of different builds never meet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey {
+    build: BuildId,
+    id: String,
+}
+
+impl SessionKey {
+    /// The session of this name that began then.
+    ///
+    /// ```
+    /// use sametick_sim::BuildId;
+    /// use sametick_store::saves::SessionKey;
+    ///
+    /// let key = SessionKey::of(BuildId::from_bytes([7; 16]), "ada's den", 1_800_000_000_000);
+    /// assert_eq!(key.id(), "ada_s_den-1800000000000");
+    /// assert_eq!(key.save(), "sessions/07070707070707070707070707070707/ada_s_den-1800000000000/save");
+    /// ```
+    pub fn of(build: BuildId, name: &str, started_unix_ms: u64) -> SessionKey {
+        let allowed = |letter: char| if is_letter(letter) { letter } else { '_' };
+        let name: String = name.chars().map(allowed).take(MAX_PLACE_BYTES).collect();
+        SessionKey { build, id: format!("{name}-{started_unix_ms}") }
+    }
+
+    /// The session with this id, if it is one.
+    pub fn from_id(build: BuildId, id: &str) -> Option<SessionKey> {
+        let fine = !id.is_empty() && id.chars().all(|letter| is_letter(letter) || letter == '_');
+        fine.then(|| SessionKey { build, id: id.to_owned() })
+    }
+
+    /// The session that a key belongs to, and the name of the object in it.
+    pub fn of_object(key: &str) -> Option<(SessionKey, &str)> {
+        let (build, rest) = key.strip_prefix(SESSIONS)?.split_once('/')?;
+        let (id, object) = rest.split_once('/')?;
+        let session = SessionKey::from_id(BuildId::from_hex(build)?, id)?;
+        (!object.is_empty()).then_some((session, object))
+    }
+
+    /// The build.
+    pub fn build(&self) -> BuildId {
+        self.build
+    }
+
+    /// The id of the session: its name and when it began.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the keys of all its objects begin with.
+    pub fn prefix(&self) -> String {
+        format!("{self}/")
+    }
+
+    /// The key of its save.
+    pub fn save(&self) -> String {
+        format!("{self}/save")
+    }
+
+    /// The key of its log, or of the manifest of its log.
+    pub fn log(&self) -> String {
+        format!("{self}/log")
+    }
+
+    /// The key of a segment of its log. A number other than 0 is for a segment whose key was taken by something else.
+    pub fn segment(&self, first: Tick, number: u16) -> String {
+        match number {
+            0 => format!("{self}/log.{}", first.0),
+            number => format!("{self}/log.{}.{number}", first.0),
+        }
+    }
+}
+
+impl fmt::Display for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SESSIONS}{}/{}", self.build, self.id)
+    }
+}
+
+fn is_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '-'
+}

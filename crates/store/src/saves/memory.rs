@@ -1,0 +1,250 @@
+//! A shelf in memory whose faults are decided by a seed, and which remembers everything that was ever done to it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sametick_sim::{Rng, Tick};
+
+use super::shelf::{Condition, Content, Listed, Pending, PutError, Shelf, Tag, Trouble, Version};
+
+/// How often what goes wrong, of 1,000 times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    /// Nothing is done, and that is said.
+    pub trouble: u64,
+    /// A put is refused though its condition holds, as S3 does when two meet.
+    pub conflict: u64,
+    /// A put is done, and the answer is lost.
+    pub lost_reply: u64,
+    /// A put has no answer, and is done later, if its condition holds by then.
+    pub late: u64,
+}
+
+impl Faults {
+    /// Everything goes wrong, each this often of 1,000 times.
+    pub fn all(often: u64) -> Faults {
+        Faults { trouble: often, conflict: often, lost_reply: often, late: often }
+    }
+}
+
+/// What was done to an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its key.
+    pub key: String,
+    /// What it has been since; nothing if it was deleted.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// A shelf in memory, for tests and the simulator. It answers at once: see [`at_once`](super::at_once).
+#[derive(Debug)]
+pub struct MemoryShelf {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    objects: BTreeMap<String, Object>,
+    next_version: u64,
+    history: Vec<Commit>,
+    late: Vec<(String, Object, Condition)>,
+    faults: Faults,
+    rng: Rng,
+    unix_ms: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Object {
+    bytes: Vec<u8>,
+    version: u64,
+    tick: Option<Tick>,
+    modified_unix_ms: u64,
+}
+
+impl Default for MemoryShelf {
+    fn default() -> MemoryShelf {
+        MemoryShelf::new()
+    }
+}
+
+impl MemoryShelf {
+    /// An empty shelf on which nothing goes wrong.
+    pub fn new() -> MemoryShelf {
+        MemoryShelf::with_faults(0, Faults::default())
+    }
+
+    /// An empty shelf on which this goes wrong.
+    pub fn with_faults(seed: u64, faults: Faults) -> MemoryShelf {
+        let inner = Inner {
+            objects: BTreeMap::new(),
+            next_version: 1,
+            history: Vec::new(),
+            late: Vec::new(),
+            faults,
+            rng: Rng::new(seed),
+            unix_ms: 0,
+        };
+        MemoryShelf { inner: Mutex::new(inner) }
+    }
+
+    /// From now on this goes wrong. What is still to be done late is done.
+    pub fn set_faults(&self, faults: Faults) {
+        let mut inner = self.lock();
+        inner.faults = faults;
+        while inner.do_one_late() {}
+    }
+
+    /// What its clock says from now on.
+    pub fn set_unix_ms(&self, unix_ms: u64) {
+        self.lock().unix_ms = unix_ms;
+    }
+
+    /// Everything that was done, in order.
+    pub fn history(&self) -> Vec<Commit> {
+        self.lock().history.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answer<'a, T: Send + 'a>(&self, ask: impl FnOnce(&mut Inner) -> T) -> Pending<'a, T> {
+        let mut inner = self.lock();
+        if inner.rng.chance(1, 3) {
+            inner.do_one_late();
+        }
+        let answer = ask(&mut inner);
+        Box::pin(async { answer })
+    }
+}
+
+impl Inner {
+    fn happens(&mut self, often: u64) -> bool {
+        self.rng.chance(often, 1000)
+    }
+
+    fn read<T>(&mut self, key: &str, what: impl FnOnce(&Object) -> T) -> Result<Option<T>, Trouble> {
+        if self.happens(self.faults.trouble) {
+            return Err(Trouble("the shelf is out of order".into()));
+        }
+        Ok(self.objects.get(key).map(what))
+    }
+
+    fn do_one_late(&mut self) -> bool {
+        if self.late.is_empty() {
+            return false;
+        }
+        let at = self.rng.below(self.late.len() as u64) as usize;
+        let (key, object, condition) = self.late.swap_remove(at);
+        self.commit(&key, object, &condition);
+        true
+    }
+
+    fn commit(&mut self, key: &str, mut object: Object, condition: &Condition) -> Option<Version> {
+        let there = self.objects.get(key).map(Object::version);
+        let holds = match condition {
+            Condition::New => there.is_none(),
+            Condition::Replaces(version) => there.as_ref() == Some(version),
+        };
+        holds.then(|| {
+            object.version = self.next_version;
+            self.next_version += 1;
+            self.history.push(Commit { key: key.to_owned(), bytes: Some(object.bytes.clone()) });
+            let version = object.version();
+            self.objects.insert(key.to_owned(), object);
+            version
+        })
+    }
+
+    fn put(&mut self, key: &str, object: Object, condition: Condition) -> Result<Version, PutError> {
+        if self.happens(self.faults.trouble) {
+            return Err(PutError::Trouble(Trouble("the shelf is out of order".into())));
+        }
+        if self.happens(self.faults.conflict) {
+            return Err(PutError::Conflict);
+        }
+        let silence = || PutError::MaybeDone(Trouble("there was no answer".into()));
+        if self.happens(self.faults.late) {
+            self.late.push((key.to_owned(), object, condition));
+            return Err(silence());
+        }
+        let committed = self.commit(key, object, &condition);
+        if self.happens(self.faults.lost_reply) {
+            return Err(silence());
+        }
+        committed.ok_or(PutError::Conflict)
+    }
+}
+
+impl Object {
+    fn version(&self) -> Version {
+        Version(self.version.to_string())
+    }
+
+    fn part(&self, range: Range<u64>) -> Content {
+        let len = self.bytes.len();
+        let [start, end] =
+            [range.start, range.end].map(|at| usize::try_from(at).map_or(len, |at| at.min(len)));
+        Content { bytes: self.bytes[start..end.max(start)].to_vec(), version: self.version() }
+    }
+}
+
+impl Shelf for MemoryShelf {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+        let tag = |object: &Object| Tag { version: object.version(), tick: object.tick };
+        self.answer(|inner| inner.read(key, tag))
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        self.answer(|inner| inner.read(key, |object| object.part(0..u64::MAX)))
+    }
+
+    fn get_range<'a>(
+        &'a self,
+        key: &'a str,
+        range: Range<u64>,
+    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        self.answer(|inner| inner.read(key, |object| object.part(range)))
+    }
+
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: &'a [u8],
+        condition: Condition,
+        tick: Option<Tick>,
+    ) -> Pending<'a, Result<Version, PutError>> {
+        self.answer(|inner| {
+            let object = Object { bytes: bytes.to_vec(), version: 0, tick, modified_unix_ms: inner.unix_ms };
+            inner.put(key, object, condition)
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+        self.answer(|inner| {
+            if inner.happens(inner.faults.trouble) {
+                return Err(Trouble("the shelf is out of order".into()));
+            }
+            let all = inner.objects.iter().filter(|(key, _)| key.starts_with(prefix));
+            let listed = all.map(|(key, object)| Listed {
+                key: key.clone(),
+                bytes: object.bytes.len() as u64,
+                modified_unix_ms: object.modified_unix_ms,
+            });
+            Ok(listed.collect())
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+        self.answer(|inner| {
+            if inner.happens(inner.faults.trouble) {
+                return Err(Trouble("the shelf is out of order".into()));
+            }
+            if inner.objects.remove(key).is_some() {
+                inner.history.push(Commit { key: key.to_owned(), bytes: None });
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Bringing a save to a shelf that others bring theirs to as well: a newer one is never overwritten, whoever is slow, late,
+//! repeated or unheard.
+//!
+//! ```text
+//! look ── nothing there ──────────────────────────► put, if still nothing is there ─┐
+//!   │  ── an older save ──────────────────────────► put, if it still is that one ───┤
+//!   │  ── a newer save ───► newer is there                                          │
+//!   │  ── the same tick ──► read its head: the same state is there, or another      │
+//!   └◄──── lost a race, or nobody knows: look again ◄───────────────────────────────┴──► written
+//! ```
+//!
+//! No error decides anything: after each the machine looks again. So a request of ours that was done though its answer was
+//! lost is found by what it has written, and one that is done long after we gave it up finds its condition broken.
+
+use sametick_sim::{StateHash, Tick, Time};
+use sametick_wire::backoff::Backoff;
+
+use super::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
+use super::shelf::{Condition, Content, PutError, Shelf, Tag, Trouble, Version};
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Todo {
+    /// Look at what is there: [`Shelf::head`], then [`SaveSync::on_head`].
+    Head,
+    /// Read the first [`MAX_PREFIX_BYTES`] of it: [`Shelf::get_range`], then [`SaveSync::on_peek`].
+    Peek,
+    /// Put the save: [`Shelf::put`], then [`SaveSync::on_put`].
+    Put(Condition),
+    /// Nothing before then.
+    WaitUntil(Time),
+    /// Nothing any more.
+    Done(Outcome),
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The save is there, and it was us.
+    Written,
+    /// A save of the same state of the same tick was there.
+    AlreadyThere,
+    /// A save of this later tick is there.
+    NewerIsThere(Tick),
+    /// A save of the same tick with another state is there: a desync. It was left alone.
+    DifferentAtSameTick {
+        /// What the state hashes to that is there.
+        theirs: StateHash,
+    },
+    /// What is there is no save that can be read. It was left alone: it may be newer.
+    Unreadable(BadSave),
+}
+
+/// One save on its way. It does nothing by itself: it says what to do and is told what came of it.
+#[derive(Debug)]
+pub struct SaveSync {
+    ours: SaveInfo,
+    todo: Todo,
+    /// A put had no answer: what is there may be ours.
+    in_doubt: bool,
+    lost_races: u32,
+    backoff: Backoff,
+    trouble: Option<String>,
+}
+
+impl SaveSync {
+    /// A save that says this about itself. Two that bring saves to one place need different seeds.
+    pub fn new(ours: SaveInfo, seed: u64) -> SaveSync {
+        SaveSync {
+            ours,
+            todo: Todo::Head,
+            in_doubt: false,
+            lost_races: 0,
+            backoff: Backoff::new(seed),
+            trouble: None,
+        }
+    }
+
+    /// What to do next.
+    pub fn todo(&mut self, now: Time) -> Todo {
+        if matches!(self.todo, Todo::WaitUntil(until) if until <= now) {
+            self.todo = Todo::Head;
+        }
+        self.todo.clone()
+    }
+
+    /// What it is of.
+    pub fn ours(&self) -> &SaveInfo {
+        &self.ours
+    }
+
+    /// What went wrong last, to be told to people.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// What [`Shelf::head`] has said.
+    pub fn on_head(&mut self, now: Time, found: Result<Option<Tag>, Trouble>) {
+        self.todo = match found {
+            Err(trouble) => self.pause(now, trouble.to_string()),
+            Ok(None) => Todo::Put(Condition::New),
+            Ok(Some(Tag { version, tick: Some(tick) })) if tick < self.ours.tick => {
+                Todo::Put(Condition::Replaces(version))
+            }
+            Ok(Some(Tag { tick: Some(tick), .. })) if tick > self.ours.tick => {
+                Todo::Done(Outcome::NewerIsThere(tick))
+            }
+            Ok(Some(_)) => Todo::Peek,
+        };
+    }
+
+    /// What [`Shelf::get_range`] has said about the beginning of what is there.
+    pub fn on_peek(&mut self, now: Time, found: Result<Option<Content>, Trouble>) {
+        self.todo = match found {
+            Err(trouble) => self.pause(now, trouble.to_string()),
+            Ok(None) => Todo::Put(Condition::New),
+            Ok(Some(Content { bytes, version })) => match SaveInfo::from_prefix(&bytes) {
+                Ok(theirs) => self.compare(&theirs, version),
+                Err(bad) => Todo::Done(Outcome::Unreadable(bad)),
+            },
+        };
+    }
+
+    fn compare(&self, theirs: &SaveInfo, version: Version) -> Todo {
+        if theirs.tick < self.ours.tick {
+            Todo::Put(Condition::Replaces(version))
+        } else if theirs.tick > self.ours.tick {
+            Todo::Done(Outcome::NewerIsThere(theirs.tick))
+        } else if theirs.hash != self.ours.hash {
+            Todo::Done(Outcome::DifferentAtSameTick { theirs: theirs.hash })
+        } else if self.in_doubt && *theirs == self.ours {
+            Todo::Done(Outcome::Written)
+        } else {
+            Todo::Done(Outcome::AlreadyThere)
+        }
+    }
+
+    /// What [`Shelf::put`] has said.
+    pub fn on_put(&mut self, now: Time, put: Result<Version, PutError>) {
+        self.todo = match put {
+            Ok(_) => Todo::Done(Outcome::Written),
+            // Whoever won the race has brought the session forward: there is no reason to wait. But a shelf may also say so
+            // again and again while nothing moves.
+            Err(PutError::Conflict) if self.lost_races == 0 => {
+                self.lost_races += 1;
+                Todo::Head
+            }
+            Err(error) => {
+                self.in_doubt |= matches!(error, PutError::MaybeDone(_));
+                self.pause(now, error.to_string())
+            }
+        };
+    }
+
+    fn pause(&mut self, now: Time, trouble: String) -> Todo {
+        self.trouble = Some(trouble);
+        self.lost_races = 0;
+        Todo::WaitUntil(self.backoff.next(now))
+    }
+
+    /// Does the one next thing that is to be done on a shelf, if there is one. Returns whether there was: otherwise
+    /// [`todo`](SaveSync::todo) says how long to wait, or how it ended.
+    pub async fn advance(
+        &mut self,
+        shelf: &dyn Shelf,
+        key: &str,
+        bytes: &[u8],
+        clock: &(dyn Fn() -> Time + Send + Sync),
+    ) -> bool {
+        match self.todo(clock()) {
+            Todo::Head => {
+                let found = shelf.head(key).await;
+                self.on_head(clock(), found);
+            }
+            Todo::Peek => {
+                let found = shelf.get_range(key, 0..MAX_PREFIX_BYTES as u64).await;
+                self.on_peek(clock(), found);
+            }
+            Todo::Put(condition) => {
+                let put = shelf.put(key, bytes, condition, Some(self.ours.tick)).await;
+                self.on_put(clock(), put);
+            }
+            Todo::WaitUntil(_) | Todo::Done(_) => return false,
+        }
+        true
+    }
+}

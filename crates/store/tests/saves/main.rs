@@ -1,0 +1,5 @@
+//! Saves: bytes, damage, races for one place.
+
+mod bytes;
+mod kit;
+mod races;
