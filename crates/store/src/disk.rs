@@ -5,6 +5,8 @@ mod mem;
 
 use std::io;
 
+#[cfg(feature = "saves")]
+pub(crate) use fs::sync_folder;
 pub use fs::{FsDisk, FsSource};
 pub use mem::MemDisk;
 

@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod folder;
 mod key;
 mod memory;
 mod save;
@@ -36,6 +37,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+pub use folder::FolderShelf;
 pub use key::{SESSIONS, SessionKey};
 pub use memory::{Commit, Faults, MemoryShelf};
 pub use save::{

@@ -55,12 +55,12 @@ impl Disk for FsDisk {
 }
 
 #[cfg(unix)]
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
-fn sync_folder(_folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
     // Other systems cannot open a folder, and keep names by other means.
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Saves: bytes, damage, races for one place.
 
 mod bytes;
+mod folders;
 mod kit;
 mod races;
+mod shelves;

@@ -1,0 +1,358 @@
+//! A shelf that is a folder: several processes may use it at once, and any of them may be killed at any time.
+//!
+//! An object is written under another name in its own folder, synced, and renamed under a lock that is held only while what is
+//! there is compared and replaced. The system lets go of a lock when its holder is gone, however that happened. The other name is
+//! locked as well for as long as somebody writes it: one that is not is left over, and cleared by whoever writes there next.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
+
+use sametick_sim::{StateHash, Tick};
+
+use crate::disk::sync_folder;
+
+use super::save::{MAX_PREFIX_BYTES, SaveInfo};
+use super::shelf::{
+    AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,
+    Version,
+};
+
+/// Who replaces or deletes something below the root holds this.
+const LOCK: &str = ".lock";
+
+/// How the names of unfinished objects end. They begin with a dot: no object does.
+const UNFINISHED: &str = ".unfinished";
+
+/// A folder of the operating system. It answers at once, which is to say that it waits for the disk: see
+/// [`at_once`](super::at_once).
+#[derive(Debug)]
+pub struct FolderShelf {
+    root: PathBuf,
+    /// So that two threads of a process write under different names.
+    written: AtomicU64,
+}
+
+/// Something went wrong with a file.
+fn trouble(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> Trouble {
+    let what = format!("cannot {doing} {}", path.display());
+    move |error| Trouble(format!("{what}: {error}"))
+}
+
+impl FolderShelf {
+    /// The shelf in this folder, which is made if it is not there.
+    pub fn open(root: impl Into<PathBuf>) -> Result<FolderShelf, Trouble> {
+        let root = root.into();
+        fs::create_dir_all(&root).map_err(trouble("make the folder", &root))?;
+        Ok(FolderShelf { root, written: AtomicU64::new(0) })
+    }
+
+    /// The file of an object.
+    pub fn path(&self, key: &str) -> Result<PathBuf, Trouble> {
+        let plain =
+            |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':', '\0']);
+        if key.split('/').all(plain) {
+            Ok(self.root.join(key))
+        } else {
+            Err(Trouble(format!("{key:?} is no key of an object")))
+        }
+    }
+
+    fn lock(&self) -> Result<File, Trouble> {
+        let path = self.root.join(LOCK);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(trouble("open", &path))?;
+        file.lock().map_err(trouble("lock", &path))?;
+        Ok(file)
+    }
+
+    fn put_now(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Version, PutError> {
+        let path = self.path(key).map_err(PutError::Trouble)?;
+        let unfinished = self.write_unfinished(&path, bytes).map_err(PutError::Trouble)?;
+        let put = self.replace(&path, &unfinished, condition);
+        if put.is_err() {
+            // It may already have its new name: then there is nothing to remove.
+            let _ = fs::remove_file(&unfinished.path);
+        }
+        put.map(|()| version_of(bytes))
+    }
+
+    fn write_unfinished(&self, path: &Path, bytes: &[u8]) -> Result<Unfinished, Trouble> {
+        let mut unfinished = self.begin_unfinished(path)?;
+        let written = unfinished.file.write_all(bytes).and_then(|()| unfinished.file.sync_all());
+        written.map_err(|error| {
+            let _ = fs::remove_file(&unfinished.path);
+            trouble("write", path)(error)
+        })?;
+        Ok(unfinished)
+    }
+
+    /// An empty file beside `path`, locked before anybody can take it for a left-over.
+    fn begin_unfinished(&self, path: &Path) -> Result<Unfinished, Trouble> {
+        let lock = self.lock()?;
+        let folder = path.parent().unwrap_or(&self.root);
+        make_folders(&self.root, folder).map_err(trouble("make the folder", folder))?;
+        clear_left_overs(folder).map_err(trouble("clear", folder))?;
+        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let path = folder.join(format!(".{name}.{}-{number}{UNFINISHED}", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = file.map_err(trouble("make", &path))?;
+        file.try_lock().map_err(|error| trouble("lock", &path)(error.into()))?;
+        drop(lock);
+        Ok(Unfinished { path, file })
+    }
+
+    fn replace(&self, path: &Path, unfinished: &Unfinished, condition: &Condition) -> Result<(), PutError> {
+        let lock = self.lock().map_err(PutError::Trouble)?;
+        let there = read_all(path).map_err(PutError::Trouble)?;
+        let holds = match condition {
+            Condition::New => there.is_none(),
+            Condition::Replaces(version) => there.is_some_and(|bytes| version_of(&bytes) == *version),
+        };
+        if !holds {
+            return Err(PutError::Conflict);
+        }
+        let renamed = fs::rename(&unfinished.path, path).map_err(trouble("replace", path));
+        renamed.map_err(PutError::Trouble)?;
+        let folder = path.parent().unwrap_or(&self.root);
+        // Its new name is there, and may be gone after a loss of power.
+        sync_folder(folder).map_err(trouble("sync", folder)).map_err(PutError::MaybeDone)?;
+        drop(lock);
+        Ok(())
+    }
+
+    fn append_now(&self, key: &str, at: u64, bytes: &[u8]) -> Result<u64, AppendError> {
+        let path = self.path(key).map_err(AppendError::Trouble)?;
+        let failed = |doing| {
+            let trouble = trouble(doing, &path);
+            |error| AppendError::Trouble(trouble(error))
+        };
+        let _lock = self.lock().map_err(AppendError::Trouble)?;
+        let folder = path.parent().unwrap_or(&self.root);
+        make_folders(&self.root, folder).map_err(failed("make the folder of"))?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(at == 0).open(&path);
+        let mut file = match file {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(AppendError::Conflict { bytes: 0 });
+            }
+            file => file.map_err(failed("open"))?,
+        };
+        let len = file.metadata().map_err(failed("look at"))?.len();
+        let Some(missing) = missing_of(&mut file, len, at, bytes).map_err(failed("read"))? else {
+            return Err(AppendError::Conflict { bytes: len });
+        };
+        let appended = file.write_all(missing).and_then(|()| file.sync_all());
+        let appended = appended.and_then(|()| if at == 0 { sync_folder(folder) } else { Ok(()) });
+        if appended.is_err() {
+            // Whatever was written of it is compared by the next try. A full disk is better off without it.
+            let _ = file.set_len(len);
+        }
+        appended.map_err(failed("append to"))?;
+        Ok(at + bytes.len() as u64)
+    }
+
+    fn list_now(&self, prefix: &str) -> Result<Vec<Listed>, Trouble> {
+        // Everything below the last folder that the prefix names.
+        let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = if folder.is_empty() { self.root.clone() } else { self.path(folder)? };
+        let mut all = Vec::new();
+        list_folder(&self.root, &folder, &mut all).map_err(trouble("list", &folder))?;
+        all.retain(|listed| listed.key.starts_with(prefix));
+        Ok(all)
+    }
+
+    fn delete_now(&self, key: &str) -> Result<(), Trouble> {
+        let path = self.path(key)?;
+        let _lock = self.lock()?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.map_err(trouble("delete", &path))?,
+        }
+        let mut folder = path.parent().unwrap_or(&self.root);
+        sync_folder(folder).map_err(trouble("sync", folder))?;
+        let _ = clear_left_overs(folder);
+        // Folders that hold something stay.
+        while folder != self.root && fs::remove_dir(folder).is_ok() {
+            folder = folder.parent().unwrap_or(&self.root);
+        }
+        Ok(())
+    }
+}
+
+/// An object that does not have its name yet, and the lock that says that somebody is at it.
+struct Unfinished {
+    path: PathBuf,
+    file: File,
+}
+
+fn version_of(bytes: &[u8]) -> Version {
+    Version(format!("{:x}-{}", bytes.len(), StateHash::of_bytes(bytes)))
+}
+
+/// A file, whole; nothing if there is none.
+fn read_all(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
+    let read = File::open(path).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    });
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Ok(bytes) if bytes.len() as u64 > MAX_OBJECT_BYTES => {
+            Err(Trouble(format!("{} is too large to be read whole", path.display())))
+        }
+        read => read.map(Some).map_err(trouble("read", path)),
+    }
+}
+
+/// Makes a folder and those above it, each durable before what is in it.
+fn make_folders(root: &Path, folder: &Path) -> io::Result<()> {
+    if folder == root || folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder.parent().unwrap_or(root);
+    make_folders(root, above)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    sync_folder(above)
+}
+
+/// Removes what those have left who were killed while they wrote. The caller holds the lock of the shelf.
+fn clear_left_overs(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !(name.starts_with('.') && name.ends_with(UNFINISHED)) {
+            continue;
+        }
+        // Whoever writes it holds its lock, or has just given it its name.
+        match File::open(entry.path()).map(|file| file.try_lock()) {
+            Ok(Ok(())) => fs::remove_file(entry.path())?,
+            Ok(Err(TryLockError::WouldBlock)) => {}
+            Ok(Err(TryLockError::Error(error))) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What of `bytes` is still to be appended to a file of `len` bytes, if they begin at `at`; nothing if something else is there.
+fn missing_of<'a>(file: &mut File, len: u64, at: u64, bytes: &'a [u8]) -> io::Result<Option<&'a [u8]>> {
+    let Some(there) = len.checked_sub(at).and_then(|there| usize::try_from(there).ok()) else {
+        return Ok(None);
+    };
+    let Some((done, missing)) = bytes.split_at_checked(there) else { return Ok(None) };
+    let mut found = vec![0; there];
+    file.seek(SeekFrom::Start(at))?;
+    file.read_exact(&mut found)?;
+    Ok((found == done).then_some(missing))
+}
+
+fn list_folder(root: &Path, folder: &Path, all: &mut Vec<Listed>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let path = entry.path();
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        let about = match entry.metadata() {
+            // Somebody was quicker.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            about => about?,
+        };
+        if hidden {
+            continue;
+        }
+        if about.is_dir() {
+            list_folder(root, &path, all)?;
+        } else if let Some(key) = key_of(root, &path) {
+            let since = about.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            all.push(Listed { key, bytes: about.len(), modified_unix_ms: since.as_millis() as u64 });
+        }
+    }
+    Ok(())
+}
+
+fn key_of(root: &Path, path: &Path) -> Option<String> {
+    let parts = path.strip_prefix(root).ok()?.iter().map(|part| part.to_str());
+    parts.collect::<Option<Vec<&str>>>().map(|parts| parts.join("/"))
+}
+
+fn done<'a, T: Send + 'a>(answer: T) -> Pending<'a, T> {
+    Box::pin(std::future::ready(answer))
+}
+
+impl Shelf for FolderShelf {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+        let found = self.path(key).and_then(|path| read_all(&path));
+        done(found.map(|found| {
+            found.map(|bytes| {
+                let prefix = &bytes[..bytes.len().min(MAX_PREFIX_BYTES)];
+                Tag {
+                    version: version_of(&bytes),
+                    tick: SaveInfo::from_prefix(prefix).ok().map(|info| info.tick),
+                }
+            })
+        }))
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        self.get_range(key, 0..u64::MAX)
+    }
+
+    fn get_range<'a>(
+        &'a self,
+        key: &'a str,
+        range: Range<u64>,
+    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        let found = self.path(key).and_then(|path| read_all(&path));
+        done(found.map(|found| {
+            found.map(|mut bytes| {
+                let version = version_of(&bytes);
+                let within = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
+                let (start, end) = (within(range.start), within(range.end));
+                bytes.truncate(end);
+                bytes.drain(..start.min(end));
+                Content { bytes, version }
+            })
+        }))
+    }
+
+    /// The tick is in the object itself: see [`SaveInfo`].
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: &'a [u8],
+        condition: Condition,
+        _tick: Option<Tick>,
+    ) -> Pending<'a, Result<Version, PutError>> {
+        done(self.put_now(key, bytes, &condition))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+        done(self.list_now(prefix))
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+        done(self.delete_now(key))
+    }
+
+    fn can_append(&self) -> bool {
+        true
+    }
+
+    fn append<'a>(&'a self, key: &'a str, at: u64, bytes: &'a [u8]) -> Pending<'a, Result<u64, AppendError>> {
+        done(self.append_now(key, at, bytes))
+    }
+}
