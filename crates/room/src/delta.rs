@@ -31,7 +31,7 @@ use sametick_sim::replica::MAX_WIDTH;
 use sametick_wire::Malformed;
 use sametick_wire::range::{Coder, RangeDecoder, RangeEncoder};
 
-use crate::models::{Models, Part, REST_AGES, Tracks};
+use crate::models::{Count, Models, Part, REST_AGES, Tracks};
 use crate::row::{self, RowModels, Since};
 use crate::snapshot::{Known, Mark, Snapshot};
 use crate::track::{Head, Lane};
@@ -59,7 +59,7 @@ pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut
     let ticks = Ticks { base: base.tick, target: target.tick };
     let coded = models.for_each_part(|at, part| {
         let (Some(base), Some(target)) = (base.tables.get(at), target.tables.get(at)) else { return Ok(()) };
-        Walk { coder: &mut encoder, part, base, ticks }.table(Side::Write(target))
+        Walk::new(&mut encoder, part, base, ticks).table(Side::Write(target))
     });
     debug_assert_eq!(coded, Ok(()), "what is written is not malformed");
     *out = encoder.take();
@@ -86,7 +86,7 @@ pub fn decode(
     models.for_each_part(|at, part| {
         let Some(base) = base.tables.get(at) else { return Err(Malformed::Forbidden) };
         let Some(target) = target.tables.get_mut(at) else { return Err(Malformed::Forbidden) };
-        Walk { coder: &mut reading, part, base, ticks }.table(Side::Read(target))
+        Walk::new(&mut reading, part, base, ticks).table(Side::Read(target))
     })?;
     match (decoder.is_overrun(bytes), decoder.has_rest(bytes)) {
         (true, _) => Err(Malformed::Truncated),
@@ -113,9 +113,19 @@ struct Walk<'a, 'b, C> {
     part: Part<'b>,
     base: &'a Known,
     ticks: Ticks,
+    /// Whether the tracks are those of the base. Otherwise somebody brought models that do not belong to it.
+    has_tracks: bool,
 }
 
-impl<C: Coder> Walk<'_, '_, C> {
+impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
+    fn new(coder: &'a mut C, part: Part<'b>, base: &'a Known, ticks: Ticks) -> Self {
+        let rows = base.marks().len();
+        let Part { plan, before, .. } = &part;
+        let has_tracks =
+            before.heads.len() == rows * plan.fields.len() && before.lanes.len() == rows * plan.lanes;
+        Walk { coder, part, base, ticks, has_tracks }
+    }
+
     fn table(mut self, mut side: Side<'_>) -> Result<(), Malformed> {
         self.begin();
         if let Side::Write(target) = &side {
@@ -125,25 +135,13 @@ impl<C: Coder> Walk<'_, '_, C> {
         self.rows(&mut side)?;
         let elapsed = self.ticks.target.ticks_since(self.ticks.base);
         self.part.tracks.pulls.iter_mut().for_each(|pull| pull.settle(elapsed));
-        core::mem::swap(&mut self.part.tracks.heads, &mut self.part.scratch.tracks.heads);
-        core::mem::swap(&mut self.part.tracks.lanes, &mut self.part.scratch.tracks.lanes);
         Ok(())
     }
 
-    /// Empties the scratch memory. Tracks that are not those of the base are replaced by new ones: then somebody brought
-    /// models that do not belong to it.
+    /// Empties the memory of what is made.
     fn begin(&mut self) {
-        let Part { plan, tracks, scratch, .. } = &mut self.part;
-        let rows = self.base.marks().len();
-        let (heads, lanes) = (rows * plan.fields.len(), rows * plan.lanes);
-        if tracks.heads.len() != heads || tracks.lanes.len() != lanes {
-            tracks.heads.clear();
-            tracks.heads.resize(heads, Head::default());
-            tracks.lanes.clear();
-            tracks.lanes.resize(lanes, Lane::default());
-        }
-        scratch.tracks.heads.clear();
-        scratch.tracks.lanes.clear();
+        let Part { tracks, before, scratch, .. } = &mut self.part;
+        tracks.begin(&before.pulls);
         scratch.fates.clear();
         scratch.fresh.clear();
     }
@@ -171,9 +169,9 @@ impl<C: Coder> Walk<'_, '_, C> {
 
     /// The numbers of new entities.
     fn fresh_ids(&mut self, side: &Side<'_>) -> Result<(), Malformed> {
-        let Part { table, scratch: crate::models::Scratch { fresh, .. }, .. } = &mut self.part;
+        let Part { table, numbers, scratch: crate::models::Scratch { fresh, .. }, .. } = &mut self.part;
         let reads = matches!(side, Side::Read(_));
-        let count = table.fresh.code(self.coder, fresh.len() as u32) as usize;
+        let count = numbers.at(Count::Fresh as usize).code(self.coder, fresh.len() as u32) as usize;
         if reads && count > MAX_ENTITIES.saturating_sub(self.base.marks().len()) {
             return Err(Malformed::TooLong);
         }
@@ -182,7 +180,8 @@ impl<C: Coder> Walk<'_, '_, C> {
         for at in 0..count {
             let id = fresh.get(at).map_or(0, |id| u64::from(*id));
             let from = if lowest < past && table.beyond.code(self.coder, id >= past) { past } else { lowest };
-            let id = from + u64::from(table.apart.code(self.coder, id.saturating_sub(from) as u32));
+            let apart = numbers.at(Count::Apart as usize);
+            let id = from + u64::from(apart.code(self.coder, id.saturating_sub(from) as u32));
             if reads {
                 fresh.push(u32::try_from(id).map_err(|_| Malformed::Forbidden)?);
                 if self.coder.is_overrun() {
@@ -258,9 +257,9 @@ impl<C: Coder> Walk<'_, '_, C> {
                 }
             }
         }
-        let table = &mut self.part.table;
+        let Part { table, numbers, .. } = &mut self.part;
         if from < self.base.marks().len() && table.stirred.code(self.coder, stirs) {
-            table.quiet.code(self.coder, count) as usize
+            numbers.at(Count::Quiet as usize).code(self.coder, count) as usize
         } else {
             usize::MAX
         }
@@ -288,11 +287,15 @@ impl<C: Coder> Walk<'_, '_, C> {
 
     /// Entities that are as they were.
     fn keep(&mut self, side: &mut Side<'_>, from: usize, to: usize) {
-        let Part { plan, tracks, scratch, .. } = &mut self.part;
-        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        let Part { plan, before, tracks: Tracks { heads, lanes, .. }, .. } = &mut self.part;
         let fields = plan.fields.len();
-        heads.extend_from_slice(&tracks.heads[from * fields..to * fields]);
-        lanes.extend_from_slice(&tracks.lanes[from * plan.lanes..to * plan.lanes]);
+        if self.has_tracks {
+            heads.extend_from_slice(&before.heads[from * fields..to * fields]);
+            lanes.extend_from_slice(&before.lanes[from * plan.lanes..to * plan.lanes]);
+        } else {
+            heads.resize(heads.len() + (to - from) * fields, Head::default());
+            lanes.resize(lanes.len() + (to - from) * plan.lanes, Lane::default());
+        }
         if let Side::Read(target) = side {
             target.push_like(self.base, from..to);
         }
@@ -305,16 +308,16 @@ impl<C: Coder> Walk<'_, '_, C> {
             Side::Read(_) if self.coder.is_overrun() => return Err(Malformed::Truncated),
             Side::Read(_) => Mark { id, zone, at: Tick::ZERO },
         };
-        let (table, now) = (&mut self.part.table, self.ticks.target.0);
+        let (Part { table, numbers, .. }, now) = (&mut self.part, self.ticks.target.0);
         let mut age = now.wrapping_sub(known.at.0);
         if table.aged.code(self.coder, age != 0) {
-            age = table.age.code(self.coder, age);
+            age = numbers.at(Count::Age as usize).code(self.coder, age);
         } else {
             age = 0;
         }
         let mut zone = zone;
         if table.rezoned.code(self.coder, known.zone != zone) {
-            zone = table.zone.code(self.coder, known.zone.into()) as u8;
+            zone = numbers.at(Count::Zone as usize).code(self.coder, known.zone.into()) as u8;
         }
         Ok(Mark { id, zone, at: Tick(now.wrapping_sub(age)) })
     }
@@ -349,8 +352,7 @@ impl<C: Coder> Walk<'_, '_, C> {
         like: &mut [i32; MAX_WIDTH],
     ) -> Result<(), Malformed> {
         let mark = self.mark(side, out, id, 0)?;
-        let Part { plan, scratch, .. } = &mut self.part;
-        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        let Part { plan, tracks: Tracks { heads, lanes, .. }, .. } = &mut self.part;
         heads.resize(heads.len() + plan.fields.len(), Head::default());
         lanes.resize(lanes.len() + plan.lanes, Lane::NEW);
         let width = plan.width;
@@ -376,11 +378,11 @@ impl<C: Coder> Walk<'_, '_, C> {
 
     /// What is expected of the entity whose track was added last.
     fn row_models(&mut self) -> (&mut C, RowModels<'_>) {
-        let Part { plan, fields, classes, tracks, scratch, .. } = &mut self.part;
-        let Tracks { heads, lanes, .. } = &mut scratch.tracks;
+        let Part { plan, fields, tops, classes, tracks: Tracks { heads, lanes, pulls }, .. } = &mut self.part;
         let (head, lane) = (heads.len() - plan.fields.len(), lanes.len() - plan.lanes);
         let (heads, lanes) = (&mut heads[head..], &mut lanes[lane..]);
-        let models = RowModels { plan, fields, classes, pulls: &mut tracks.pulls, heads, lanes };
+        let (tops, classes) = (tops.all(), classes.all());
+        let models = RowModels { plan, fields, tops, classes, pulls, heads, lanes };
         (&mut *self.coder, models)
     }
 }

@@ -27,6 +27,7 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Malformed, Member};
 
 use crate::message::{MAX_SEATS, Report, Seated, ToHost, widen_tick};
+use crate::models::Family;
 use crate::snapshot::Layout;
 pub(crate) use chair::slack_us;
 use chair::{Chair, Clock};
@@ -162,6 +163,7 @@ pub struct Host<G: Hosted> {
     tick: Tick,
     state: G,
     layout: Layout,
+    family: Family,
     claims: Claims,
     chairs: Vec<Option<Box<Chair>>>,
     who: BTreeMap<Member, Who>,
@@ -221,6 +223,7 @@ impl<G: Hosted> Host<G> {
             grids: G::KINDS.iter().map(|_| Grid::default()).collect(),
             cadences: G::KINDS.iter().map(|kind| Cadence::of(kind, G::RATE, G::UPDATES)).collect(),
             own: alloc::vec![0; layout.kinds().last().map_or(0, Kind::width)],
+            family: Family::new(&layout),
             layout,
             inputs: Inputs::new(),
             arrived: Vec::new(),

@@ -5,6 +5,7 @@ extern crate alloc;
 
 pub mod delta;
 pub mod host;
+mod learnt;
 pub mod message;
 pub mod models;
 mod odds;

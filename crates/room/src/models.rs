@@ -4,10 +4,12 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use sametick_sim::replica::{Code, Field, Kind, Motion};
 
-use crate::odds::{LENGTHS, Number, Odds, TOPS};
+use crate::learnt::{Learnt, Pages};
+use crate::odds::{LENGTHS, Number, Odds, Tops};
 use crate::snapshot::Layout;
 use crate::spin::Scale;
 use crate::track::{Head, Lane, Pull};
@@ -48,8 +50,6 @@ impl Class {
 pub(crate) struct FieldOdds {
     /// By whether it changed the last time, rests, and the field before it changed.
     pub(crate) changed: [Odds; 8],
-    /// Of residuals.
-    pub(crate) tops: [[Odds; TOPS]; LENGTHS],
     /// Whether its code is one that its motion allows.
     pub(crate) regular: Odds,
     /// Whether the largest component is the foreseen one, by how clearly it is.
@@ -61,7 +61,6 @@ pub(crate) struct FieldOdds {
 impl FieldOdds {
     const NEW: FieldOdds = FieldOdds {
         changed: [Odds::NEW; 8],
-        tops: [[Odds::NEW; TOPS]; LENGTHS],
         regular: Odds::NEW,
         largest: [Odds::NEW; 4],
         other: [Odds::NEW; 4],
@@ -71,24 +70,19 @@ impl FieldOdds {
 /// Contexts for whether an active entity is as it was.
 pub(crate) const REST_AGES: usize = 8;
 
-/// What is expected of the entities of a kind.
+/// What is expected of the entities of a kind, besides numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableOdds {
     /// By how long it has been as it is, and by whether the two entities before it changed.
     pub(crate) same: [[Odds; 4]; REST_AGES],
     pub(crate) gone: [Odds; 2],
-    /// Whether any other quiet entity changed, and how many did not before it.
+    /// Whether any other quiet entity changed.
     pub(crate) stirred: Odds,
-    pub(crate) quiet: Number,
-    /// How many are new; whether the number of a new one is beyond all known; and how far.
-    pub(crate) fresh: Number,
+    /// Whether the number of a new one is beyond all known.
     pub(crate) beyond: Odds,
-    pub(crate) apart: Number,
-    /// How old what is said of an entity is.
+    /// Whether what is said of an entity is older than the rest, and whether its zone is another.
     pub(crate) aged: Odds,
-    pub(crate) age: Number,
     pub(crate) rezoned: Odds,
-    pub(crate) zone: Number,
 }
 
 impl TableOdds {
@@ -96,16 +90,28 @@ impl TableOdds {
         same: [[Odds::NEW; 4]; REST_AGES],
         gone: [Odds::NEW; 2],
         stirred: Odds::NEW,
-        quiet: Number::NEW,
-        fresh: Number::NEW,
         beyond: Odds::NEW,
-        apart: Number::NEW,
         aged: Odds::NEW,
-        age: Number::NEW,
         rezoned: Odds::NEW,
-        zone: Number::NEW,
     };
 }
+
+/// The numbers that are expected of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Count {
+    /// Quiet entities that did not change, before one that did.
+    Quiet,
+    /// New entities.
+    Fresh,
+    /// How far their numbers are apart.
+    Apart,
+    /// How old what is said of an entity is.
+    Age,
+    Zone,
+}
+
+/// How many of those there are.
+const COUNTS: usize = Count::Zone as usize + 1;
 
 /// How a field is coded.
 #[derive(Clone, Debug)]
@@ -182,34 +188,59 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    fn clear_rows(&mut self) {
+    /// Forgets all entities, and becomes what pulls at them.
+    pub(crate) fn begin(&mut self, pulls: &[Pull]) {
         self.heads.clear();
         self.lanes.clear();
+        self.pulls.clear();
+        self.pulls.extend_from_slice(pulls);
+    }
+}
+
+/// Models of one layout that are copied from each other: what one has learnt since a common ancestor is all that is copied.
+#[derive(Clone, Debug)]
+pub struct Family(Arc<Kin>);
+
+#[derive(Debug)]
+struct Kin {
+    plan: Vec<TablePlan>,
+    /// How many deltas have been coded with models of this family.
+    deltas: AtomicU64,
+}
+
+impl Family {
+    /// For the deltas of a layout.
+    pub fn new(layout: &Layout) -> Family {
+        let plan = layout.kinds().iter().map(TablePlan::new).collect();
+        Family(Arc::new(Kin { plan, deltas: AtomicU64::new(0) }))
     }
 
-    fn copy_from(&mut self, other: &Tracks) {
-        self.heads.clone_from(&other.heads);
-        self.lanes.clone_from(&other.lanes);
-        self.pulls.clone_from(&other.pulls);
+    /// A number that no delta of the family had before, and never zero.
+    fn next_delta(&self) -> u64 {
+        self.0.deltas.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
 /// Everything that is expected of one layout's deltas. Whoever encodes against a base, and whoever decodes, begins with
 /// the models as they were after the packet that made the base, or with new ones if the base is empty.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Models {
-    plan: Arc<[TablePlan]>,
+    family: Family,
     tables: Vec<TableOdds>,
+    numbers: Learnt<Number>,
     fields: Vec<FieldOdds>,
-    classes: Vec<Class>,
-    tracks: Vec<Tracks>,
+    tops: Learnt<Tops>,
+    classes: Learnt<Class>,
+    /// Of each table. They are never changed, so that models may share them.
+    tracks: Arc<[Tracks]>,
+    /// Memory for those of the next delta.
+    next: Option<Arc<[Tracks]>>,
     scratch: Scratch,
 }
 
 /// Memory that a delta is made in.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
-    pub(crate) tracks: Tracks,
     pub(crate) fates: Vec<crate::delta::Fate>,
     pub(crate) fresh: Vec<u32>,
 }
@@ -218,9 +249,14 @@ pub(crate) struct Scratch {
 pub(crate) struct Part<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) table: &'a mut TableOdds,
+    /// One for every [`Count`].
+    pub(crate) numbers: Pages<'a, Number>,
     pub(crate) fields: &'a mut [FieldOdds],
-    pub(crate) classes: &'a mut [Class],
+    /// Of the residuals of every field.
+    pub(crate) tops: Pages<'a, Tops>,
+    pub(crate) classes: Pages<'a, Class>,
     /// As they were in the base.
+    pub(crate) before: &'a Tracks,
     pub(crate) tracks: &'a mut Tracks,
     pub(crate) scratch: &'a mut Scratch,
 }
@@ -228,39 +264,60 @@ pub(crate) struct Part<'a> {
 impl Models {
     /// Nothing is known of the deltas of a layout.
     pub fn new(layout: &Layout) -> Models {
-        let plan: Arc<[TablePlan]> = layout.kinds().iter().map(TablePlan::new).collect();
-        let tables = alloc::vec![TableOdds::NEW; plan.len()];
-        let fields = alloc::vec![FieldOdds::NEW; plan.iter().map(|table| table.fields.len()).sum()];
-        let classes = alloc::vec![Class::NEW; plan.iter().map(|table| table.classes).sum()];
-        let tracks = |table: &TablePlan| Tracks {
-            pulls: alloc::vec![Pull::default(); table.lanes],
-            ..Tracks::default()
-        };
-        let tracks = plan.iter().map(tracks).collect();
-        Models { plan, tables, fields, classes, tracks, scratch: Scratch::default() }
+        Models::of(&Family::new(layout))
+    }
+
+    /// Nothing is known yet.
+    pub fn of(family: &Family) -> Models {
+        let plan = &family.0.plan;
+        let fields = plan.iter().map(|table| table.fields.len()).sum();
+        let classes = plan.iter().map(|table| table.classes).sum();
+        Models {
+            tables: alloc::vec![TableOdds::NEW; plan.len()],
+            numbers: Learnt::new(plan.len() * COUNTS, Number::NEW),
+            fields: alloc::vec![FieldOdds::NEW; fields],
+            tops: Learnt::new(fields, Tops::NEW),
+            classes: Learnt::new(classes, Class::NEW),
+            tracks: no_tracks(plan),
+            next: None,
+            scratch: Scratch::default(),
+            family: family.clone(),
+        }
     }
 
     /// Forgets everything but the layout and the memory.
     pub fn reset(&mut self) {
         self.tables.fill(TableOdds::NEW);
+        self.numbers.reset(Number::NEW);
         self.fields.fill(FieldOdds::NEW);
-        self.classes.fill(Class::NEW);
-        for tracks in &mut self.tracks {
-            tracks.clear_rows();
-            tracks.pulls.fill(Pull::default());
+        self.tops.reset(Tops::NEW);
+        self.classes.reset(Class::NEW);
+        match Arc::get_mut(&mut self.tracks) {
+            Some(tracks) => tracks.iter_mut().zip(&self.family.0.plan).for_each(|(tracks, plan)| {
+                tracks.begin(&[]);
+                tracks.pulls.resize(plan.lanes, Pull::default());
+            }),
+            None => self.tracks = no_tracks(&self.family.0.plan),
         }
     }
 
     /// Becomes a copy, in the memory it has.
     pub fn copy_from(&mut self, other: &Models) {
-        self.plan = Arc::clone(&other.plan);
-        self.tables.clone_from(&other.tables);
-        self.fields.clone_from(&other.fields);
-        self.classes.clone_from(&other.classes);
-        self.tracks.resize_with(other.tracks.len(), Tracks::default);
-        for (to, from) in self.tracks.iter_mut().zip(&other.tracks) {
-            to.copy_from(from);
+        if !Arc::ptr_eq(&self.family.0, &other.family.0) {
+            // What was learnt elsewhere has numbers of its own.
+            *self = other.clone();
+            return;
         }
+        self.tables.copy_from_slice(&other.tables);
+        self.numbers.follow(&other.numbers);
+        self.fields.copy_from_slice(&other.fields);
+        self.tops.follow(&other.tops);
+        self.classes.follow(&other.classes);
+        let mut own = core::mem::replace(&mut self.tracks, Arc::clone(&other.tracks));
+        if self.next.is_none() && Arc::get_mut(&mut own).is_some() {
+            self.next = Some(own);
+        }
+        debug_assert!(self == other);
     }
 
     /// What concerns each table, in order.
@@ -268,39 +325,54 @@ impl Models {
         &mut self,
         mut f: impl FnMut(usize, Part<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (mut fields, mut classes) = (&mut self.fields[..], &mut self.classes[..]);
-        let tables = self.tables.iter_mut().zip(&mut self.tracks);
-        for (at, (plan, (table, tracks))) in self.plan.iter().zip(tables).enumerate() {
-            let (own_fields, rest) = fields.split_at_mut(plan.fields.len());
-            fields = rest;
-            let (own_classes, rest) = classes.split_at_mut(plan.classes);
-            classes = rest;
-            let scratch = &mut self.scratch;
-            let part = Part { plan, table, fields: own_fields, classes: own_classes, tracks, scratch };
-            f(at, part)?;
+        let (plan, delta) = (&self.family.0.plan, self.family.next_delta());
+        // Whoever shares it keeps it.
+        let next = self.next.take().filter(|next| Arc::strong_count(next) == 1);
+        let mut next = next.unwrap_or_else(|| no_tracks(plan));
+        let mut result = Ok(());
+        if let Some(tracks) = Arc::get_mut(&mut next) {
+            let mut fields = &mut self.fields[..];
+            let (mut numbers, mut tops) = (self.numbers.pages(delta), self.tops.pages(delta));
+            let mut classes = self.classes.pages(delta);
+            let tables = self.tables.iter_mut().zip(self.tracks.iter().zip(tracks));
+            for (at, (plan, (table, (before, tracks)))) in plan.iter().zip(tables).enumerate() {
+                let (own_fields, rest) = fields.split_at_mut(plan.fields.len());
+                fields = rest;
+                let part = Part {
+                    plan,
+                    table,
+                    numbers: numbers.take(COUNTS),
+                    fields: own_fields,
+                    tops: tops.take(plan.fields.len()),
+                    classes: classes.take(plan.classes),
+                    before,
+                    tracks,
+                    scratch: &mut self.scratch,
+                };
+                result = result.and_then(|()| f(at, part));
+            }
         }
-        Ok(())
+        let mut before = core::mem::replace(&mut self.tracks, next);
+        if Arc::get_mut(&mut before).is_some() {
+            self.next = Some(before);
+        }
+        result
     }
 }
 
-impl Clone for Models {
-    fn clone(&self) -> Models {
-        Models {
-            plan: Arc::clone(&self.plan),
-            tables: self.tables.clone(),
-            fields: self.fields.clone(),
-            classes: self.classes.clone(),
-            tracks: self.tracks.clone(),
-            scratch: Scratch::default(),
-        }
-    }
+fn no_tracks(plan: &[TablePlan]) -> Arc<[Tracks]> {
+    let none =
+        |table: &TablePlan| Tracks { pulls: alloc::vec![Pull::default(); table.lanes], ..Tracks::default() };
+    plan.iter().map(none).collect()
 }
 
 /// Whether the same is expected.
 impl PartialEq for Models {
     fn eq(&self, other: &Models) -> bool {
         self.tables == other.tables
+            && self.numbers == other.numbers
             && self.fields == other.fields
+            && self.tops == other.tops
             && self.classes == other.classes
             && self.tracks == other.tracks
     }

@@ -50,13 +50,22 @@ impl Odds {
 pub(crate) const LENGTHS: usize = 20;
 
 /// The bits below the leading one that have odds of their own: the first by itself, the second by the first.
-pub(crate) const TOPS: usize = 3;
+const TOPS: usize = 3;
+
+/// The highest bits of numbers, by their length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tops([[Odds; TOPS]; LENGTHS]);
+
+impl Tops {
+    /// Nothing is known.
+    pub(crate) const NEW: Tops = Tops([[Odds::NEW; TOPS]; LENGTHS]);
+}
 
 /// A number: how many bits it has, one by one, then the highest of them by their odds and the rest as they are.
 pub(crate) fn number<C: Coder>(
     coder: &mut C,
     lengths: &mut [Odds; LENGTHS],
-    tops: &mut [[Odds; TOPS]; LENGTHS],
+    tops: &mut Tops,
     value: u32,
 ) -> u32 {
     let whole = u64::from(value) + 1;
@@ -65,7 +74,7 @@ pub(crate) fn number<C: Coder>(
     while length < u32::BITS && lengths[(length as usize).min(LENGTHS - 1)].code(coder, known > length) {
         length += 1;
     }
-    let tops = &mut tops[(length as usize).min(LENGTHS - 1)];
+    let tops = &mut tops.0[(length as usize).min(LENGTHS - 1)];
     let mut read = 1u64;
     let mut rest = length;
     let mut top = 0;
@@ -84,13 +93,12 @@ pub(crate) fn number<C: Coder>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number {
     lengths: [Odds; LENGTHS],
-    tops: [[Odds; TOPS]; LENGTHS],
+    tops: Tops,
 }
 
 impl Number {
     /// Nothing is known.
-    pub(crate) const NEW: Number =
-        Number { lengths: [Odds::NEW; LENGTHS], tops: [[Odds::NEW; TOPS]; LENGTHS] };
+    pub(crate) const NEW: Number = Number { lengths: [Odds::NEW; LENGTHS], tops: Tops::NEW };
 
     /// One number.
     pub(crate) fn code<C: Coder>(&mut self, coder: &mut C, value: u32) -> u32 {

@@ -2,8 +2,9 @@
 
 use sametick_wire::range::Coder;
 
+use crate::learnt::Pages;
 use crate::models::{Class, FRESH, FieldOdds, FieldPlan, RESTING, TablePlan, Way};
-use crate::odds::number;
+use crate::odds::{Tops, number};
 use crate::spin::{self, Point, Scale};
 use crate::track::{Head, Lane, Pull, Span};
 
@@ -23,7 +24,8 @@ pub(crate) struct Since {
 pub(crate) struct RowModels<'a> {
     pub(crate) plan: &'a TablePlan,
     pub(crate) fields: &'a mut [FieldOdds],
-    pub(crate) classes: &'a mut [Class],
+    pub(crate) tops: Pages<'a, Tops>,
+    pub(crate) classes: Pages<'a, Class>,
     pub(crate) pulls: &'a mut [Pull],
     pub(crate) heads: &'a mut [Head],
     pub(crate) lanes: &'a mut [Lane],
@@ -48,21 +50,23 @@ impl Context {
 struct Pen<'a, C> {
     coder: &'a mut C,
     odds: &'a mut FieldOdds,
-    classes: &'a mut [Class],
+    /// Of this field, which is the first of them.
+    tops: Pages<'a, Tops>,
+    classes: Pages<'a, Class>,
 }
 
 impl<C: Coder> Pen<'_, C> {
     /// How far a slot is from what is foreseen.
     fn residual(&mut self, context: Context, residual: i32) -> i32 {
         let Context { class, surprised, shade, turned } = context;
-        let class = &mut self.classes[class];
+        let class = self.classes.at(class);
         let surprised = usize::from(surprised);
         if class.zero[surprised][shade].code(self.coder, residual == 0) {
             return 0;
         }
         let below = class.sign[surprised][shade].code(self.coder, (residual < 0) != turned) != turned;
         let size = residual.unsigned_abs().wrapping_sub(1);
-        let size = number(self.coder, &mut class.lengths[surprised], &mut self.odds.tops, size);
+        let size = number(self.coder, &mut class.lengths[surprised], self.tops.at(0), size);
         let size = size.wrapping_add(1) as i32;
         if below { size.wrapping_neg() } else { size }
     }
@@ -76,9 +80,9 @@ pub(crate) fn known<C: Coder>(
     base: &[i32],
     values: &mut [i32],
 ) {
-    let RowModels { plan, fields, classes, pulls, heads, lanes } = models;
+    let RowModels { plan, fields, mut tops, mut classes, pulls, heads, lanes } = models;
     let (mut surprised, mut changed_before) = (false, false);
-    for ((plan, odds), head) in plan.fields.iter().zip(fields).zip(heads) {
+    for (at, ((plan, odds), head)) in plan.fields.iter().zip(fields).zip(heads).enumerate() {
         let (base, values) = (&base[plan.slots.clone()], &mut values[plan.slots.clone()]);
         let rests = u32::from(head.age).saturating_add(since.rested) >= u32::from(head.interval);
         let context = usize::from(head.changed) | usize::from(rests) << 1 | usize::from(changed_before) << 2;
@@ -93,7 +97,8 @@ pub(crate) fn known<C: Coder>(
         // What rested was looked at when the base was made, and had not moved.
         let recent = since.elapsed.saturating_sub(since.rested);
         let moves = Moves { age: Span::new(age), recent: Span::new(recent), rests, surprised };
-        let pen = Pen { coder, odds, classes: &mut classes[plan.classes.clone()] };
+        let (tops, classes) = (tops.part(at..at + 1), classes.part(plan.classes.clone()));
+        let pen = Pen { coder, odds, tops, classes };
         let (pulls, lanes) = (&mut pulls[plan.lanes.clone()], &mut lanes[plan.lanes.clone()]);
         surprised |= changed(pen, plan, moves, base, values, pulls, lanes);
         let interval = if rests { recent } else { age };
@@ -250,12 +255,13 @@ fn code_largest<C: Coder>(pen: &mut Pen<'_, C>, scale: &Scale, point: &Point, va
 
 /// The codes of an entity that was not known, by how they differ from another's.
 pub(crate) fn fresh<C: Coder>(coder: &mut C, models: RowModels<'_>, like: &[i32], values: &mut [i32]) {
-    let RowModels { plan, fields, classes, pulls: _, heads, lanes } = models;
-    for ((plan, odds), head) in plan.fields.iter().zip(fields).zip(heads) {
+    let RowModels { plan, fields, mut tops, mut classes, pulls: _, heads, lanes } = models;
+    for (at, ((plan, odds), head)) in plan.fields.iter().zip(fields).zip(heads).enumerate() {
         *head = Head::default();
         let (like, values) = (&like[plan.slots.clone()], &mut values[plan.slots.clone()]);
         let class = if plan.way == Way::Step { STEP_FRESH } else { FRESH };
-        let mut pen = Pen { coder, odds, classes: &mut classes[plan.classes.clone()] };
+        let (tops, classes) = (tops.part(at..at + 1), classes.part(plan.classes.clone()));
+        let mut pen = Pen { coder, odds, tops, classes };
         step(&mut pen, Context::plain(class, false), like, values);
         let lanes = &mut lanes[plan.lanes.clone()];
         lanes.fill(Lane::NEW);

@@ -423,7 +423,7 @@ impl<G: Hosted> View<G> {
         let near = self.timeline.newest().max(welcome.tick);
         let update = read_update(bytes, near)?;
         let head = update.head;
-        let understood = self.received.take(&self.layout, &head, update.delta)?;
+        let understood = self.received.take(&head, update.delta)?;
         if understood {
             self.stats.update_bytes = bytes.len();
             self.stats.bytes += bytes.len() as u64;

@@ -65,21 +65,34 @@ pub(crate) struct Surroundings<'a> {
     pub budget: usize,
 }
 
-/// An entity in sight.
+/// An entity in sight. There are hundreds of them in an update: they are kept small.
 #[derive(Clone, Copy)]
 struct Entry {
-    kind: usize,
     row: u32,
-    /// Its index in what was sent last.
-    known: Option<u32>,
+    /// Its index in what was sent last, or [`UNKNOWN`].
+    known: u32,
+    /// How much it matters that something is new about it; nothing is if it is zero.
+    priority: f32,
+    kind: u16,
     zone: u8,
-    news: Option<News>,
+    told: bool,
 }
 
-#[derive(Clone, Copy)]
-struct News {
-    priority: f32,
-    told: bool,
+/// The index of who was not sent before.
+const UNKNOWN: u32 = u32::MAX;
+
+impl Entry {
+    fn kind(&self) -> usize {
+        self.kind.into()
+    }
+
+    fn known(&self) -> Option<usize> {
+        (self.known != UNKNOWN).then_some(self.known as usize)
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.known == UNKNOWN && self.priority > 0.0 && !self.told
+    }
 }
 
 /// An entity that did not fit.
@@ -168,13 +181,14 @@ impl Choice {
             if mark.is_some_and(|mark| base.is_none_or(|base| mark.at > base)) {
                 self.again += 1;
             }
-            let mut entry = Entry { kind, row, known: mark.map(|_| at as u32), zone, news: None };
+            let known = if mark.is_some() { at as u32 } else { UNKNOWN };
+            let mut entry = Entry { row, known, priority: 0.0, kind: kind as u16, zone, told: false };
             let priority = match mark {
                 Some(mark) => self.change(&entry, mark, spec, latest.slots(at), view, around),
                 None => Some(NEWCOMER * self.waited(kind, entity.id, around.tick)),
             };
             let near = (spec.zones.len() + 1 - usize::from(zone)) as f32;
-            entry.news = priority.map(|priority| News { priority: priority * near, told: true });
+            entry.priority = priority.map_or(0.0, |priority| priority * near);
             self.entries.push(entry);
         }
     }
@@ -190,8 +204,8 @@ impl Choice {
         view: ViewId,
         around: &Surroundings<'_>,
     ) -> Option<f32> {
-        let cadence = &around.cadences[entry.kind];
-        let since = around.scenery.since(entry.kind, entry.row as usize);
+        let cadence = &around.cadences[entry.kind()];
+        let since = around.scenery.since(entry.kind(), entry.row as usize);
         let fresh = entry.zone != mark.zone || since + cadence.slowest_ticks > mark.at;
         let every = cadence.zones.get(usize::from(entry.zone)).copied().unwrap_or(1);
         let due = entry.zone < mark.zone || self.is_due(mark.id, every);
@@ -217,11 +231,11 @@ impl Choice {
         around: &Surroundings<'_>,
         codes: &mut [i32],
     ) -> u32 {
-        let table = around.scenery.table(entry.kind);
+        let table = around.scenery.table(entry.kind());
         let (row, slots) = (table.rows()[entry.row as usize], table.slots_at(entry.row as usize));
         let nearer = was.is_none_or(|was| entry.zone < was);
         let (mut at, mut bits) = (0, 0);
-        for (field, every) in spec.fields.iter().zip(&around.cadences[entry.kind].fields) {
+        for (field, every) in spec.fields.iter().zip(&around.cadences[entry.kind()].fields) {
             let end = at + usize::from(field.slots);
             let seen = spec.zones.is_empty() || entry.zone < field.zones;
             let may = seen && (!field.owner || row.owner == Some(view));
@@ -253,9 +267,9 @@ impl Choice {
         self.limit = budget;
         self.ranking.clear();
         for (index, entry) in (0..).zip(&mut self.entries) {
-            if let Some(news) = &mut entry.news {
-                news.told = true;
-                self.ranking.push((news.priority, index));
+            entry.told = entry.priority > 0.0;
+            if entry.told {
+                self.ranking.push((entry.priority, index));
             }
         }
         self.cut();
@@ -270,9 +284,7 @@ impl Choice {
         }
         self.ranking.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         for &(_, index) in &self.ranking[room..] {
-            if let Some(news) = &mut self.entries[index as usize].news {
-                news.told = false;
-            }
+            self.entries[index as usize].told = false;
         }
     }
 
@@ -303,21 +315,21 @@ impl Choice {
         target.tick = around.tick;
         let mut left_out = 0;
         for entry in &self.entries {
-            let spec = &around.layout.kinds()[entry.kind];
-            let (known, table) = (&latest.tables[entry.kind], &mut target.tables[entry.kind]);
-            let id = around.scenery.table(entry.kind).rows()[entry.row as usize].id;
-            let told = entry.news.is_some_and(|news| news.told);
-            match entry.known.map(|at| at as usize) {
+            let kind = entry.kind();
+            let spec = &around.layout.kinds()[kind];
+            let (known, table) = (&latest.tables[kind], &mut target.tables[kind]);
+            match entry.known() {
                 Some(at) => {
                     table.push_copy(known, at);
-                    if told {
+                    if entry.told {
                         let was = known.marks()[at].zone;
                         let (mark, codes) = table.last_mut();
                         (mark.zone, mark.at) = (entry.zone, around.tick);
                         self.write(entry, Some(was), spec, view, around, codes);
                     }
                 }
-                None if told => {
+                None if entry.told => {
+                    let id = around.scenery.table(kind).rows()[entry.row as usize].id;
                     let codes = table.push(Mark { id, zone: entry.zone, at: around.tick });
                     self.write(entry, None, spec, view, around, codes);
                 }
@@ -344,14 +356,13 @@ impl Choice {
     /// Remembers which newcomers did not fit, and since when.
     fn note_waiting(&mut self, around: &Surroundings<'_>) {
         let Choice { entries, waiting, .. } = self;
-        let is_out = |entry: &&Entry| entry.known.is_none() && entry.news.is_some_and(|news| !news.told);
-        if waiting.is_empty() && !entries.iter().any(|entry| is_out(&entry)) {
+        if waiting.is_empty() && !entries.iter().any(Entry::is_left_out) {
             return;
         }
-        let id_of = |entry: &Entry| around.scenery.table(entry.kind).rows()[entry.row as usize].id;
+        let id_of = |entry: &Entry| around.scenery.table(entry.kind()).rows()[entry.row as usize].id;
         let before = waiting.len();
-        for entry in entries.iter().filter(is_out) {
-            let (kind, id) = (entry.kind, id_of(entry));
+        for entry in entries.iter().filter(|entry| entry.is_left_out()) {
+            let (kind, id) = (entry.kind(), id_of(entry));
             let found = waiting[..before].iter().find(|waiting| waiting.kind == kind && waiting.id == id);
             let since = found.map_or(around.tick, |waiting| waiting.since);
             waiting.push(Waiting { kind, id, since });

@@ -10,7 +10,7 @@ use sametick_wire::Member;
 use super::choice::{Choice, Surroundings};
 use crate::delta;
 use crate::message::{Head, MASK_BITS, MAX_BACK};
-use crate::models::Models;
+use crate::models::{Family, Models};
 use crate::snapshot::{Layout, Snapshot};
 
 /// Members of a crew: a bit for each.
@@ -38,6 +38,7 @@ struct Shelf {
     known: bool,
     spare: Vec<Sent>,
     nothing: Snapshot,
+    family: Family,
 }
 
 impl Shelf {
@@ -65,9 +66,9 @@ impl Shelf {
     }
 
     /// A place for the next one.
-    fn fresh(&mut self, layout: &Layout) -> Sent {
+    fn fresh(&mut self) -> Sent {
         self.spare.pop().unwrap_or_else(|| {
-            let (snapshot, models) = (self.nothing.clone(), Models::new(layout));
+            let (snapshot, models) = (self.nothing.clone(), Models::of(&self.family));
             Sent { snapshot, models, missing: 0 }
         })
     }
@@ -99,7 +100,7 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    pub fn new(view: ViewId, layout: &Layout) -> Crew {
+    pub fn new(view: ViewId, layout: &Layout, family: &Family) -> Crew {
         Crew {
             view,
             members: [None; MAX_CREW],
@@ -109,6 +110,7 @@ impl Crew {
                 known: false,
                 spare: Vec::new(),
                 nothing: Snapshot::new(layout),
+                family: family.clone(),
             },
             choice: Choice::default(),
             events: Vec::new(),
@@ -204,7 +206,7 @@ impl Crew {
         let Crew { shelf, choice, view, .. } = self;
         choice.begin();
         choice.plan(shelf.latest(), shelf.base().map(|base| base.snapshot.tick), *view, around);
-        let mut fresh = shelf.fresh(around.layout);
+        let mut fresh = shelf.fresh();
         let mut partial = false;
         for attempt in 1..=TRIES {
             partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);

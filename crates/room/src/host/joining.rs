@@ -142,7 +142,7 @@ impl<G: Hosted> Host<G> {
     fn board(&mut self, member: Member, view: ViewId) -> CrewId {
         for number in 0..=u8::MAX {
             let id = (view, number);
-            let crew = self.crews.entry(id).or_insert_with(|| Crew::new(view, &self.layout));
+            let crew = self.crews.entry(id).or_insert_with(|| Crew::new(view, &self.layout, &self.family));
             if crew.add(member) {
                 return id;
             }

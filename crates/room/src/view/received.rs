@@ -8,7 +8,7 @@ use sametick_wire::Malformed;
 
 use crate::delta;
 use crate::message::{Head, MASK_BITS};
-use crate::models::Models;
+use crate::models::{Family, Models};
 use crate::snapshot::{Layout, Snapshot};
 
 /// Updates that are kept at most: more than a host keeps.
@@ -25,6 +25,7 @@ pub(crate) struct Received {
     kept: VecDeque<Update>,
     spare: Vec<Update>,
     nothing: Snapshot,
+    family: Family,
     mask: u64,
     /// How many ticks lie between two updates.
     every: u32,
@@ -37,6 +38,7 @@ impl Received {
             kept: VecDeque::new(),
             spare: Vec::new(),
             nothing: Snapshot::new(layout),
+            family: Family::new(layout),
             mask: 0,
             every,
             lost: 0,
@@ -65,7 +67,7 @@ impl Received {
     }
 
     /// Takes an update. Returns whether it was understood: not if it is old, or what it is coded against is not there.
-    pub fn take(&mut self, layout: &Layout, head: &Head, delta: &[u8]) -> Result<bool, Malformed> {
+    pub fn take(&mut self, head: &Head, delta: &[u8]) -> Result<bool, Malformed> {
         if self.newest().is_some_and(|newest| head.tick <= newest.tick) {
             return Ok(false);
         }
@@ -77,7 +79,7 @@ impl Received {
         let mut fresh = self
             .spare
             .pop()
-            .unwrap_or_else(|| Update { snapshot: self.nothing.clone(), models: Models::new(layout) });
+            .unwrap_or_else(|| Update { snapshot: self.nothing.clone(), models: Models::of(&self.family) });
         match base {
             Some(base) => fresh.models.copy_from(&base.models),
             None => fresh.models.reset(),
