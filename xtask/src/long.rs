@@ -19,6 +19,7 @@ Proofs:
   bots      four bots through a real relay, three networks      N seconds each (default 60)
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
   players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
+  saves     saves brought by racing clients, some killed; S3 and folder  N operations (default 200000)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
@@ -42,6 +43,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "bots", amount: 60, run: bots },
     Proof { name: "simulator", amount: 2_000, run: simulator },
     Proof { name: "players", amount: 10_000, run: players },
+    Proof { name: "saves", amount: 200_000, run: saves },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "arena", amount: 62, run: crowd::run },
@@ -95,6 +97,15 @@ fn players(workspace: &Workspace, kills: u64) -> Result<()> {
     release_test(workspace, &test, "SAMETICK_SEEDS", kills / 2)?;
     let mut cargo = shell::cargo(&workspace.root);
     shell::run(cargo.args(["bench", "-p", "sametick-store", "--bench", "players", "--", "ratios"]))
+}
+
+fn saves(workspace: &Workspace, operations: u64) -> Result<()> {
+    let tests = ["-p", "sametick-store", "--test", "saves"];
+    let run =
+        |test, variable, amount| release_test(workspace, &[&tests[..], &[test]].concat(), variable, amount);
+    run("s3::", "SAMETICK_OPERATIONS", operations)?;
+    run("folders::", "SAMETICK_KILLS", operations / 100)?;
+    run("races::", "SAMETICK_SEEDS", operations / 10)
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

@@ -29,6 +29,9 @@
 mod folder;
 mod key;
 mod memory;
+mod place;
+#[cfg(feature = "s3")]
+mod s3;
 mod save;
 mod shelf;
 mod sync;
@@ -40,6 +43,9 @@ use std::task::{Context, Poll, Waker};
 pub use folder::FolderShelf;
 pub use key::{SESSIONS, SessionKey};
 pub use memory::{Commit, Faults, MemoryShelf};
+pub use place::{BadPlace, Place, S3Place};
+#[cfg(feature = "s3")]
+pub use s3::{S3Credentials, S3Options, S3Shelf};
 pub use save::{
     BadSave, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, MAX_STATE_BYTES, MAX_TABLE_BYTES, SAVE_VERSION, Save,
     SaveInfo, TooLarge,

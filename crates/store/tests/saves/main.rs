@@ -4,4 +4,6 @@ mod bytes;
 mod folders;
 mod kit;
 mod races;
+mod s3;
 mod shelves;
+mod stand;

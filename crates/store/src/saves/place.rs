@@ -1,0 +1,161 @@
+//! Where a shelf is, as people write it: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::folder::FolderShelf;
+use super::shelf::{Shelf, Trouble};
+
+/// What a place in storage that speaks S3 begins with.
+const S3_SCHEME: &str = "s3://";
+
+/// Where a shelf is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A folder.
+    Folder(PathBuf),
+    /// A bucket.
+    S3(S3Place),
+}
+
+/// A bucket in storage that speaks S3. Credentials are no part of it: they come from the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct S3Place {
+    /// The name of the bucket.
+    pub bucket: String,
+    /// What all keys begin with, without a slash at either end; may be empty.
+    pub prefix: String,
+    /// Where the storage is; Amazon's own if there is none.
+    pub endpoint: Option<String>,
+    /// The region; `us-east-1` if neither this nor the environment says one.
+    pub region: Option<String>,
+    /// Whether the bucket is a part of the path, or else of the name of the host.
+    pub path_style: bool,
+}
+
+/// What cannot be a place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPlace {
+    /// There is nothing.
+    #[error("a place for saves is a folder, or s3://bucket/prefix?endpoint=…&region=…; this is empty")]
+    Empty,
+    /// It begins as something we do not know.
+    #[error("{0:?} is no place for saves: they are kept in a folder or at s3://bucket/prefix")]
+    Scheme(String),
+    /// The bucket has no name, or none that a bucket can have.
+    #[error("{0:?} is no name of a bucket: those have 3 to 63 of a-z, 0-9, '-', '.' and '_'")]
+    Bucket(String),
+    /// The prefix would not come back as it was written.
+    #[error(
+        "{0:?} is no prefix for keys: its parts have A-Z, a-z, 0-9, '-', '_' and '.', and are not '.' or '..'"
+    )]
+    Prefix(String),
+    /// Where the storage is cannot be.
+    #[error("{0:?} is no endpoint: it begins with https:// or http:// and names a host")]
+    Endpoint(String),
+    /// Something else.
+    #[error("{0:?} says nothing about a place: known are endpoint=…, region=…, style=path and style=host")]
+    Setting(String),
+    /// Half a percent sign.
+    #[error("{0:?} has a % that is not followed by two hexadecimal digits")]
+    Percent(String),
+}
+
+impl Place {
+    /// Reads a place.
+    ///
+    /// ```
+    /// use sametick_store::saves::Place;
+    ///
+    /// let Place::S3(place) = Place::parse("s3://games/sametick?endpoint=http://localhost:9000")? else { panic!() };
+    /// assert_eq!((&*place.bucket, &*place.prefix), ("games", "sametick"));
+    /// assert!(place.path_style && place.endpoint.as_deref() == Some("http://localhost:9000"));
+    /// assert_eq!(Place::parse("data/objects")?, Place::Folder("data/objects".into()));
+    /// # Ok::<(), sametick_store::saves::BadPlace>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Place, BadPlace> {
+        if text.is_empty() {
+            return Err(BadPlace::Empty);
+        }
+        match text.strip_prefix(S3_SCHEME) {
+            Some(rest) => parse_s3(rest).map(Place::S3),
+            None if text.contains("://") => Err(BadPlace::Scheme(text.to_owned())),
+            None => Ok(Place::Folder(text.into())),
+        }
+    }
+
+    /// The shelf that is there.
+    pub fn open(&self) -> Result<Arc<dyn Shelf>, Trouble> {
+        match self {
+            Place::Folder(path) => FolderShelf::open(path).map(|shelf| Arc::new(shelf) as Arc<dyn Shelf>),
+            #[cfg(feature = "s3")]
+            Place::S3(place) => {
+                let options = super::S3Options::new(place.clone());
+                super::S3Shelf::open(options).map(|shelf| Arc::new(shelf) as Arc<dyn Shelf>)
+            }
+            #[cfg(not(feature = "s3"))]
+            Place::S3(_) => Err(Trouble("this program was built without S3".into())),
+        }
+    }
+}
+
+fn parse_s3(rest: &str) -> Result<S3Place, BadPlace> {
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (bucket, prefix) = path.split_once('/').unwrap_or((path, ""));
+    let prefix = prefix.trim_matches('/');
+    let named =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-._".contains(letter);
+    if !(3..=63).contains(&bucket.len()) || !bucket.chars().all(named) {
+        return Err(BadPlace::Bucket(bucket.to_owned()));
+    }
+    if !prefix.is_empty() && !prefix.split('/').all(is_plain) {
+        return Err(BadPlace::Prefix(prefix.to_owned()));
+    }
+    let mut place = S3Place {
+        bucket: bucket.to_owned(),
+        prefix: prefix.to_owned(),
+        endpoint: None,
+        region: None,
+        path_style: true,
+    };
+    for setting in query.split('&').filter(|setting| !setting.is_empty()) {
+        let unknown = || BadPlace::Setting(setting.to_owned());
+        let (name, value) = setting.split_once('=').ok_or_else(unknown)?;
+        let value = without_percents(value).ok_or_else(|| BadPlace::Percent(setting.to_owned()))?;
+        match (name, &*value) {
+            ("endpoint", _) if is_endpoint(&value) => place.endpoint = Some(value),
+            ("endpoint", _) => return Err(BadPlace::Endpoint(value)),
+            ("region", _) if !value.is_empty() => place.region = Some(value),
+            ("style", "path") => place.path_style = true,
+            ("style", "host") => place.path_style = false,
+            _ => return Err(unknown()),
+        }
+    }
+    Ok(place)
+}
+
+fn is_plain(part: &str) -> bool {
+    let letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    !matches!(part, "" | "." | "..") && part.chars().all(letter)
+}
+
+fn is_endpoint(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    // Somebody's password has no place in it.
+    host.is_some_and(|host| {
+        !host.is_empty() && !host.starts_with('/') && !host.contains(['@', ' ', '?', '#'])
+    })
+}
+
+fn without_percents(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        bytes.push(match byte {
+            b'%' => (digit(rest.next()?)? << 4 | digit(rest.next()?)?) as u8,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}

@@ -1,0 +1,274 @@
+//! A shelf in storage that speaks S3.
+//!
+//! The library's own retries are off: one that hides a lost answer would turn our own write into somebody else's. Every request
+//! has one limit of time, and what comes after it is decided by whoever asked.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use object_store::aws::{AmazonS3, AmazonS3Builder, S3ConditionalPut};
+use object_store::path::Path;
+use object_store::{
+    Attribute, Attributes, ClientOptions, Error, GetOptions, GetRange, GetResult, ObjectStore,
+    ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig, UpdateVersion,
+};
+use sametick_sim::Tick;
+
+use super::place::S3Place;
+use super::shelf::{
+    Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble, Version,
+};
+
+/// The name of the tick among what S3 keeps beside an object.
+const TICK: &str = "sametick-tick";
+
+/// How long to wait for a connection: what is farther away than this is down.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a request takes at most: the largest save through a thin line.
+const REQUEST_LIMIT: Duration = Duration::from_secs(60);
+
+/// Longer answers are cut before they are told to people.
+const MAX_TROUBLE_LETTERS: usize = 400;
+
+/// How to come to storage that speaks S3.
+#[derive(Clone, Debug)]
+pub struct S3Options {
+    /// Where it is.
+    pub place: S3Place,
+    /// Who asks; otherwise what the environment says (`AWS_ACCESS_KEY_ID` and so on).
+    pub credentials: Option<S3Credentials>,
+    /// How long a request may take.
+    pub request_limit: Duration,
+}
+
+/// Who asks. It is not shown when it is printed.
+#[derive(Clone)]
+pub struct S3Credentials {
+    /// The id of the key.
+    pub key_id: String,
+    /// The secret of the key.
+    pub secret: String,
+}
+
+impl std::fmt::Debug for S3Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("S3Credentials")
+    }
+}
+
+impl S3Options {
+    /// This place, with credentials from the environment.
+    pub fn new(place: S3Place) -> S3Options {
+        S3Options { place, credentials: None, request_limit: REQUEST_LIMIT }
+    }
+}
+
+/// Storage that speaks S3. It needs a runtime of tokio.
+#[derive(Debug)]
+pub struct S3Shelf {
+    store: AmazonS3,
+    /// Empty, or ends with a slash.
+    prefix: String,
+    request_limit: Duration,
+}
+
+impl S3Shelf {
+    /// The shelf at this place. Nothing is asked of it yet.
+    pub fn open(options: S3Options) -> Result<S3Shelf, Trouble> {
+        let S3Options { place, credentials, request_limit } = options;
+        // One TLS for the whole program; whoever came first has chosen the same.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let is_plain = place.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
+        let client = ClientOptions::new()
+            .with_allow_http(is_plain)
+            .with_connect_timeout(CONNECT_LIMIT)
+            .with_timeout_disabled();
+        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(&place.bucket)
+            .with_virtual_hosted_style_request(!place.path_style)
+            .with_conditional_put(S3ConditionalPut::ETagMatch)
+            // The single form is known to every storage, and needs no permission of its own.
+            .with_disable_bulk_delete(true)
+            .with_client_options(client)
+            .with_retry(retry);
+        if let Some(endpoint) = &place.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        if let Some(region) = &place.region {
+            builder = builder.with_region(region);
+        }
+        if let Some(S3Credentials { key_id, secret }) = credentials {
+            builder = builder.with_access_key_id(key_id).with_secret_access_key(secret);
+        }
+        let store = builder.build().map_err(|error| trouble(&error))?;
+        let prefix = if place.prefix.is_empty() { String::new() } else { place.prefix + "/" };
+        Ok(S3Shelf { store, prefix, request_limit })
+    }
+
+    fn path(&self, key: &str) -> Result<Path, Trouble> {
+        Path::parse(format!("{}{key}", self.prefix)).map_err(|error| Trouble(error.to_string()))
+    }
+
+    /// Waits no longer than a request may take.
+    async fn within<T>(&self, asked: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
+        match tokio::time::timeout(self.request_limit, asked).await {
+            Ok(answer) => answer.map_err(Failure::Answer),
+            Err(_) => Err(Failure::Silence(self.request_limit)),
+        }
+    }
+
+    async fn ask(&self, key: &str, options: GetOptions) -> Result<Option<(GetResult, Version)>, Failure> {
+        let path = self.path(key).map_err(Failure::Unasked)?;
+        match self.within(self.store.get_opts(&path, options)).await {
+            Err(Failure::Answer(Error::NotFound { .. })) => Ok(None),
+            Ok(found) => {
+                let tag = found.meta.e_tag.clone();
+                let version =
+                    tag.map(Version).ok_or_else(|| Failure::Unasked(Trouble("there is no ETag".into())))?;
+                Ok(Some((found, version)))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn read(&self, key: &str, range: Option<GetRange>) -> Result<Option<Content>, Trouble> {
+        let options = GetOptions { range, ..GetOptions::default() };
+        let Some((found, version)) = self.ask(key, options).await? else { return Ok(None) };
+        if found.range.end.saturating_sub(found.range.start) > MAX_OBJECT_BYTES {
+            return Err(Trouble(format!("{key} is too large to be read whole")));
+        }
+        let bytes = self.within(found.bytes()).await?;
+        Ok(Some(Content { bytes: bytes.into(), version }))
+    }
+
+    async fn put_object(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        condition: Condition,
+        tick: Option<Tick>,
+    ) -> Result<Version, PutError> {
+        let path = self.path(key).map_err(PutError::Trouble)?;
+        let mode = match condition {
+            Condition::New => PutMode::Create,
+            Condition::Replaces(Version(tag)) => {
+                PutMode::Update(UpdateVersion { e_tag: Some(tag), version: None })
+            }
+        };
+        let tick = tick.map(|tick| (Attribute::Metadata(TICK.into()), tick.0.to_string()));
+        let options = PutOptions { mode, attributes: Attributes::from_iter(tick), ..PutOptions::default() };
+        let payload = PutPayload::from(bytes.to_vec());
+        let put = self.within(self.store.put_opts(&path, payload, options)).await?;
+        let unsaid = || PutError::MaybeDone(Trouble("the answer has no ETag".into()));
+        put.e_tag.map(Version).ok_or_else(unsaid)
+    }
+}
+
+/// Why there is no good answer.
+enum Failure {
+    /// It was not even asked.
+    Unasked(Trouble),
+    /// The storage, or the network, says so.
+    Answer(Error),
+    /// Nobody says anything.
+    Silence(Duration),
+}
+
+fn trouble(error: &Error) -> Trouble {
+    let text = error.to_string();
+    Trouble(text.chars().take(MAX_TROUBLE_LETTERS).collect())
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Trouble {
+        match failure {
+            Failure::Unasked(trouble) => trouble,
+            Failure::Answer(error) => trouble(&error),
+            Failure::Silence(limit) => Trouble(format!("no answer within {} s", limit.as_secs_f32())),
+        }
+    }
+}
+
+impl From<Failure> for PutError {
+    fn from(failure: Failure) -> PutError {
+        match failure {
+            Failure::Answer(
+                Error::AlreadyExists { .. } | Error::Precondition { .. } | Error::NotModified { .. },
+            ) => PutError::Conflict,
+            Failure::Answer(
+                Error::PermissionDenied { .. }
+                | Error::Unauthenticated { .. }
+                | Error::NotFound { .. }
+                | Error::InvalidPath { .. }
+                | Error::NotImplemented { .. }
+                | Error::NotSupported { .. },
+            )
+            | Failure::Unasked(_) => PutError::Trouble(failure.into()),
+            // The storage was in trouble, the connection broke, or there was no answer in time: before or after it was done.
+            Failure::Answer(_) | Failure::Silence(_) => PutError::MaybeDone(failure.into()),
+        }
+    }
+}
+
+impl Shelf for S3Shelf {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+        Box::pin(async move {
+            let options = GetOptions { head: true, ..GetOptions::default() };
+            let Some((found, version)) = self.ask(key, options).await? else { return Ok(None) };
+            let tick = found.attributes.get(&Attribute::Metadata(TICK.into()));
+            let tick = tick.and_then(|tick| tick.parse().ok()).map(Tick);
+            Ok(Some(Tag { version, tick }))
+        })
+    }
+
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        Box::pin(self.read(key, None))
+    }
+
+    fn get_range<'a>(
+        &'a self,
+        key: &'a str,
+        range: Range<u64>,
+    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+        Box::pin(self.read(key, Some(GetRange::Bounded(range))))
+    }
+
+    fn put<'a>(
+        &'a self,
+        key: &'a str,
+        bytes: &'a [u8],
+        condition: Condition,
+        tick: Option<Tick>,
+    ) -> Pending<'a, Result<Version, PutError>> {
+        Box::pin(self.put_object(key, bytes, condition, tick))
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+        Box::pin(async move {
+            // Paths are compared part by part: everything below the last folder that the prefix names is asked for.
+            let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let folder = self.path(folder)?;
+            let all = self.store.list(Some(&folder)).map_ok(|object| Listed {
+                key: object.location.as_ref().strip_prefix(&self.prefix).unwrap_or_default().to_owned(),
+                bytes: object.size,
+                modified_unix_ms: u64::try_from(object.last_modified.timestamp_millis()).unwrap_or(0),
+            });
+            let mut all: Vec<Listed> = self.within(all.try_collect()).await?;
+            all.retain(|listed| listed.key.starts_with(prefix));
+            Ok(all)
+        })
+    }
+
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+        Box::pin(async move {
+            let path = self.path(key)?;
+            match self.within(self.store.delete(&path)).await {
+                Err(Failure::Answer(Error::NotFound { .. })) => Ok(()),
+                deleted => Ok(deleted?),
+            }
+        })
+    }
+}
