@@ -45,6 +45,8 @@ mod writer;
 
 pub use cursor::{Checks, Records, Ticks};
 pub use encoder::{EncoderOptions, FrameInfo, LogEncoder, PushError};
+#[cfg(feature = "saves")]
+pub(crate) use frame::MAGIC;
 pub use frame::{FrameKind, VERSION};
 pub use header::{BadHeader, Header};
 pub use reader::{LogReader, OpenError, ReadError, Summary, repair};

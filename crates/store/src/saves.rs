@@ -26,13 +26,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cold;
 mod folder;
 mod key;
+mod manifest;
 mod memory;
 mod place;
 #[cfg(feature = "s3")]
 mod s3;
 mod save;
+mod sessions;
 mod shelf;
 mod sync;
 
@@ -40,8 +43,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+pub use cold::{ColdError, ColdFiles, ColdLog, Piece};
 pub use folder::FolderShelf;
 pub use key::{SESSIONS, SessionKey};
+pub use manifest::{
+    BadManifest, MANIFEST_VERSION, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Manifest, Segment, Unfit,
+};
 pub use memory::{Commit, Faults, MemoryShelf};
 pub use place::{BadPlace, Place, S3Place};
 #[cfg(feature = "s3")]
@@ -50,6 +57,7 @@ pub use save::{
     BadSave, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, MAX_STATE_BYTES, MAX_TABLE_BYTES, SAVE_VERSION, Save,
     SaveInfo, TooLarge,
 };
+pub use sessions::{Retention, Shelved, delete_session, describe_save, list_sessions, retain};
 pub use shelf::{
     AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,
     Version,

@@ -9,7 +9,7 @@
 //! search for a valid frame among damage finds none by accident.
 
 /// What every log begins with.
-pub(super) const MAGIC: &[u8; 12] = b"sametick-log";
+pub(crate) const MAGIC: &[u8; 12] = b"sametick-log";
 
 /// The version of the format.
 pub const VERSION: u16 = 1;

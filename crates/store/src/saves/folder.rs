@@ -27,6 +27,12 @@ const LOCK: &str = ".lock";
 /// How the names of unfinished objects end. They begin with a dot: no object does.
 const UNFINISHED: &str = ".unfinished";
 
+/// How much of a file is read at once.
+const STRETCH: usize = 64 * 1024;
+
+/// No part of a file.
+const NOTHING: Range<u64> = 0..0;
+
 /// A folder of the operating system. It answers at once, which is to say that it waits for the disk: see
 /// [`at_once`](super::at_once).
 #[derive(Debug)]
@@ -108,10 +114,10 @@ impl FolderShelf {
 
     fn replace(&self, path: &Path, unfinished: &Unfinished, condition: &Condition) -> Result<(), PutError> {
         let lock = self.lock().map_err(PutError::Trouble)?;
-        let there = read_all(path).map_err(PutError::Trouble)?;
+        let there = read_part(path, &NOTHING).map_err(PutError::Trouble)?;
         let holds = match condition {
             Condition::New => there.is_none(),
-            Condition::Replaces(version) => there.is_some_and(|bytes| version_of(&bytes) == *version),
+            Condition::Replaces(version) => there.is_some_and(|there| there.version == *version),
         };
         if !holds {
             return Err(PutError::Conflict);
@@ -190,23 +196,60 @@ struct Unfinished {
     file: File,
 }
 
-fn version_of(bytes: &[u8]) -> Version {
-    Version(format!("{:x}-{}", bytes.len(), StateHash::of_bytes(bytes)))
+/// The version of a content that is read in stretches: a hash of their hashes.
+struct Versioning {
+    len: u64,
+    hash: StateHash,
 }
 
-/// A file, whole; nothing if there is none.
-fn read_all(path: &Path) -> Result<Option<Vec<u8>>, Trouble> {
-    let read = File::open(path).and_then(|file| {
-        let mut bytes = Vec::new();
-        file.take(MAX_OBJECT_BYTES + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    });
-    match read {
+impl Versioning {
+    const fn new() -> Versioning {
+        Versioning { len: 0, hash: StateHash(0) }
+    }
+
+    /// Takes the next stretch: [`STRETCH`] bytes, or the last.
+    fn take(&mut self, stretch: &[u8]) {
+        self.len += stretch.len() as u64;
+        let both = [self.hash.0, StateHash::of_bytes(stretch).0].map(u64::to_le_bytes);
+        self.hash = StateHash::of_bytes(both.as_flattened());
+    }
+
+    fn version(&self) -> Version {
+        Version(format!("{:x}-{}", self.len, self.hash))
+    }
+}
+
+fn version_of(bytes: &[u8]) -> Version {
+    let mut versioning = Versioning::new();
+    bytes.chunks(STRETCH).for_each(|stretch| versioning.take(stretch));
+    versioning.version()
+}
+
+/// A part of a file, and the version of all of it; nothing if there is none.
+fn read_part(path: &Path, range: &Range<u64>) -> Result<Option<Content>, Trouble> {
+    match File::open(path).and_then(|file| read_stretches(file, range)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Ok(bytes) if bytes.len() as u64 > MAX_OBJECT_BYTES => {
-            Err(Trouble(format!("{} is too large to be read whole", path.display())))
-        }
         read => read.map(Some).map_err(trouble("read", path)),
+    }
+}
+
+fn read_stretches(mut file: File, range: &Range<u64>) -> io::Result<Content> {
+    let mut versioning = Versioning::new();
+    let (mut bytes, mut stretch) = (Vec::new(), Vec::with_capacity(STRETCH));
+    loop {
+        let at = versioning.len;
+        stretch.clear();
+        Read::by_ref(&mut file).take(STRETCH as u64).read_to_end(&mut stretch)?;
+        if stretch.is_empty() {
+            return Ok(Content { bytes, version: versioning.version() });
+        }
+        versioning.take(&stretch);
+        let within = |edge: u64| edge.saturating_sub(at).min(stretch.len() as u64) as usize;
+        let (start, end) = (within(range.start), within(range.end));
+        bytes.extend_from_slice(&stretch[start..end.max(start)]);
+        if bytes.len() as u64 > MAX_OBJECT_BYTES {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large to be read whole"));
+        }
     }
 }
 
@@ -295,16 +338,13 @@ fn done<'a, T: Send + 'a>(answer: T) -> Pending<'a, T> {
 
 impl Shelf for FolderShelf {
     fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
-        let found = self.path(key).and_then(|path| read_all(&path));
-        done(found.map(|found| {
-            found.map(|bytes| {
-                let prefix = &bytes[..bytes.len().min(MAX_PREFIX_BYTES)];
-                Tag {
-                    version: version_of(&bytes),
-                    tick: SaveInfo::from_prefix(prefix).ok().map(|info| info.tick),
-                }
-            })
-        }))
+        let prefix = 0..MAX_PREFIX_BYTES as u64;
+        let found = self.path(key).and_then(|path| read_part(&path, &prefix));
+        let tag = |Content { bytes, version }| {
+            let tick = SaveInfo::from_prefix(&bytes).ok().map(|info| info.tick);
+            Tag { version, tick }
+        };
+        done(found.map(|found| found.map(tag)))
     }
 
     fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
@@ -316,17 +356,7 @@ impl Shelf for FolderShelf {
         key: &'a str,
         range: Range<u64>,
     ) -> Pending<'a, Result<Option<Content>, Trouble>> {
-        let found = self.path(key).and_then(|path| read_all(&path));
-        done(found.map(|found| {
-            found.map(|mut bytes| {
-                let version = version_of(&bytes);
-                let within = |at: u64| usize::try_from(at).map_or(bytes.len(), |at| at.min(bytes.len()));
-                let (start, end) = (within(range.start), within(range.end));
-                bytes.truncate(end);
-                bytes.drain(..start.min(end));
-                Content { bytes, version }
-            })
-        }))
+        done(self.path(key).and_then(|path| read_part(&path, &range)))
     }
 
     /// The tick is in the object itself: see [`SaveInfo`].

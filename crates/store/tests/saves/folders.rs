@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use sametick_sim::{Rng, Tick, Time};
 use sametick_store::saves::{
-    AppendError, Condition, FolderShelf, Outcome, PutError, Save, SaveSync, Shelf, Todo, at_once,
+    AppendError, Condition, FolderShelf, MAX_OBJECT_BYTES, Outcome, PutError, Save, SaveSync, Shelf, Todo,
+    at_once,
 };
 
 use crate::kit::{key, save};
@@ -50,6 +51,21 @@ fn a_log_grows_and_a_repeated_piece_is_not_written_twice() {
     assert_eq!(append(4, b"TWO,three"), Err(AppendError::Conflict { bytes: 13 }));
     assert_eq!(append(14, b"x"), Err(AppendError::Conflict { bytes: 13 }));
     assert_eq!(at_once(shelf.get(&key().log())).unwrap().unwrap().bytes, b"one,two,three");
+}
+
+#[test]
+fn of_a_log_that_is_too_large_to_be_read_whole_parts_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = FolderShelf::open(folder.path()).unwrap();
+    at_once(shelf.append(&key().log(), 0, b"begin")).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(shelf.path(&key().log()).unwrap()).unwrap();
+    file.set_len(MAX_OBJECT_BYTES + 1).unwrap();
+    let trouble = at_once(shelf.get(&key().log())).unwrap_err();
+    assert!(trouble.0.contains("too large to be read whole"), "{trouble}");
+    at_once(shelf.append(&key().log(), MAX_OBJECT_BYTES + 1, b"end")).unwrap();
+    let end = at_once(shelf.get_range(&key().log(), MAX_OBJECT_BYTES..u64::MAX)).unwrap().unwrap();
+    assert_eq!(end.bytes, b"\0end");
+    assert_eq!(at_once(shelf.head(&key().log())).unwrap().unwrap().version, end.version);
 }
 
 #[test]

@@ -1,9 +1,14 @@
-//! Saves: bytes, damage, races for one place.
+//! Saves and cold logs: bytes, damage, races for one place, shelves of every kind, what stays.
 
 mod bytes;
+mod cold;
 mod folders;
 mod kit;
 mod races;
+mod retention;
 mod s3;
+#[allow(dead_code, reason = "the tests of the log use more of it")]
+#[path = "../it/sessions.rs"]
+mod sessions;
 mod shelves;
 mod stand;

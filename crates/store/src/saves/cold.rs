@@ -1,0 +1,304 @@
+//! The log of a session on a shelf: it grows there where objects can be appended to, and lies in segments where they cannot.
+//!
+//! ```text
+//! segment ── put, if its key is free ──► manifest ── put, if it still is the one that was read ──► there
+//! ```
+//!
+//! A crash between the two leaves a segment that no manifest names. Whoever appends the same bytes again finds it and takes it;
+//! whoever appends others leaves it alone and takes the next number.
+
+use sametick_sim::Tick;
+use sametick_sim::record::TickInputs;
+
+use crate::log::{LogReader, MAGIC as LOG_MAGIC, OpenError, ReadError};
+
+use super::key::SessionKey;
+use super::manifest::{BadManifest, MAX_SEGMENT_BYTES, Manifest, Segment, Unfit};
+use super::shelf::{AppendError, Condition, Content, PutError, Shelf, Trouble, Version};
+
+/// How many objects may be named after one tick: each is left by a crash.
+const MAX_NUMBERS: u16 = 1_000;
+
+/// How much of a log is read at once.
+const STRETCH: u64 = 8 << 20;
+
+/// A stretch of a log that is to be appended: bytes of the local file, whole frames.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// Where it begins in the local file.
+    pub at: u64,
+    /// Whether a log of its own begins here though another is there: a session that goes on without the file it had. Only for who
+    /// has seen that the two do [not agree](ColdLog::agrees_with), and not where objects are appended to.
+    pub anew: bool,
+    /// The first tick that was closed in it.
+    pub first: Tick,
+    /// How many ticks were closed in it.
+    pub ticks: u32,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Why a log was not appended to, or not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ColdError {
+    /// The shelf does not work, or not now, or did and we were not told: the same again is right.
+    #[error(transparent)]
+    Trouble(#[from] Trouble),
+    /// The log on the shelf ends elsewhere: what is to be appended begins after these bytes, if those are the same.
+    #[error("the log on the shelf has {bytes} bytes, and the piece does not begin there")]
+    Elsewhere {
+        /// How many bytes of the last log there are.
+        bytes: u64,
+    },
+    /// What has the key of the log is neither a log nor a manifest.
+    #[error("the log on the shelf cannot be read: {0}")]
+    Manifest(#[from] BadManifest),
+    /// The piece is empty or too large, or there are too many.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// A segment that the manifest names is not there, or is not what it was.
+    #[error("{key} is {what}")]
+    Segment {
+        /// Its key.
+        key: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A log is no log.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A log cannot be read to its end.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Ticks are missing.
+    #[error("ticks {} to {} are in no log", after.0 + 1, next.0 - 1)]
+    Gap {
+        /// The last tick before.
+        after: Tick,
+        /// The first tick after.
+        next: Tick,
+    },
+}
+
+/// The log of a session on a shelf.
+#[derive(Clone, Copy, Debug)]
+pub struct ColdLog<'a> {
+    shelf: &'a dyn Shelf,
+    key: &'a SessionKey,
+}
+
+impl<'a> ColdLog<'a> {
+    /// Of this session, on this shelf. Nothing is asked of it yet.
+    pub fn new(shelf: &'a dyn Shelf, key: &'a SessionKey) -> ColdLog<'a> {
+        ColdLog { shelf, key }
+    }
+
+    /// How many bytes of its last log the shelf has: where the next piece begins. The caller knows whether its own file begins
+    /// with the same: see [`agrees_with`](ColdLog::agrees_with).
+    pub async fn bytes(&self) -> Result<u64, ColdError> {
+        if self.shelf.can_append() {
+            return self.bytes_of_file().await;
+        }
+        Ok(self.manifest().await?.0.bytes_of_last())
+    }
+
+    /// Whether what is on the shelf is the beginning of this file, so that it can go on with it.
+    pub async fn agrees_with(&self, local: &[u8]) -> Result<bool, ColdError> {
+        if self.shelf.can_append() {
+            let there = self.read_file().await?.unwrap_or_default();
+            return Ok(local.starts_with(&there));
+        }
+        Ok(is_beginning(&self.manifest().await?.0, local))
+    }
+
+    /// Appends a piece. If that fails with [`ColdError::Trouble`], it may have been done: the same again is right, and does
+    /// nothing twice.
+    pub async fn append(&self, piece: Piece<'_>) -> Result<(), ColdError> {
+        if piece.bytes.is_empty() || piece.bytes.len() > MAX_SEGMENT_BYTES {
+            return Err(Unfit.into());
+        }
+        if self.shelf.can_append() {
+            return match self.shelf.append(&self.key.log(), piece.at, piece.bytes).await {
+                Ok(_) => Ok(()),
+                Err(AppendError::Conflict { bytes }) => Err(ColdError::Elsewhere { bytes }),
+                Err(AppendError::Trouble(trouble)) => Err(trouble.into()),
+                Err(AppendError::Unable) => Err(Trouble(AppendError::Unable.to_string()).into()),
+            };
+        }
+        let (mut manifest, version) = self.manifest().await?;
+        if names(&manifest, &piece) {
+            return Ok(());
+        }
+        let bytes = manifest.bytes_of_last();
+        // A longer beginning of the same log is no new log.
+        let is_anew = piece.anew && piece.at == 0 && bytes > 0 && !is_beginning(&manifest, piece.bytes);
+        if piece.at != bytes && !is_anew {
+            return Err(ColdError::Elsewhere { bytes });
+        }
+        let number = self.put_segment(&piece).await?;
+        let before = manifest.clone();
+        manifest.push(segment_of(&piece, number))?;
+        let condition = version.map_or(Condition::New, Condition::Replaces);
+        match self.shelf.put(&self.key.log(), &manifest.to_bytes(), condition, None).await {
+            Ok(_) => Ok(()),
+            Err(error) => self.look_again(&piece, &before, error).await,
+        }
+    }
+
+    /// The manifest was not put, as far as is known.
+    async fn look_again(
+        &self,
+        piece: &Piece<'_>,
+        before: &Manifest,
+        error: PutError,
+    ) -> Result<(), ColdError> {
+        let (manifest, _) = self.manifest().await?;
+        match error {
+            _ if names(&manifest, piece) => Ok(()),
+            PutError::Conflict if manifest != *before => {
+                Err(ColdError::Elsewhere { bytes: manifest.bytes_of_last() })
+            }
+            error => Err(Trouble(error.to_string()).into()),
+        }
+    }
+
+    /// Makes sure that an object has these bytes. Returns which of those that are named after its first tick.
+    async fn put_segment(&self, piece: &Piece<'_>) -> Result<u16, ColdError> {
+        for number in 0..MAX_NUMBERS {
+            let key = self.key.segment(piece.first, number);
+            match self.shelf.put(&key, piece.bytes, Condition::New, Some(piece.first)).await {
+                Ok(_) => return Ok(number),
+                Err(PutError::Trouble(trouble) | PutError::MaybeDone(trouble)) => return Err(trouble.into()),
+                Err(PutError::Conflict) => match self.shelf.get(&key).await? {
+                    Some(Content { bytes, .. }) if bytes == piece.bytes => return Ok(number),
+                    Some(_) => {}
+                    None => return Err(Trouble(PutError::Conflict.to_string()).into()),
+                },
+            }
+        }
+        Err(Trouble(format!("too many objects are named after tick {}", piece.first.0)).into())
+    }
+
+    async fn manifest(&self) -> Result<(Manifest, Option<Version>), ColdError> {
+        match self.shelf.get(&self.key.log()).await? {
+            Some(Content { bytes, version }) => Ok((Manifest::from_bytes(&bytes)?, Some(version))),
+            None => Ok((Manifest::default(), None)),
+        }
+    }
+
+    /// Reads everything; nothing if the session has no log here.
+    pub async fn read(&self) -> Result<Option<ColdFiles>, ColdError> {
+        let Some(first) = self.shelf.get_range(&self.key.log(), 0..LOG_MAGIC.len() as u64).await? else {
+            return Ok(None);
+        };
+        if first.bytes == LOG_MAGIC {
+            return Ok(self.read_file().await?.map(|file| ColdFiles { files: vec![file] }));
+        }
+        let (manifest, _) = self.manifest().await?;
+        let mut files = Vec::new();
+        for log in manifest.logs() {
+            let mut file = Vec::new();
+            for segment in log {
+                file.extend(self.read_segment(segment).await?);
+            }
+            files.push(file);
+        }
+        Ok(Some(ColdFiles { files }))
+    }
+
+    async fn read_segment(&self, segment: &Segment) -> Result<Vec<u8>, ColdError> {
+        let key = self.key.segment(segment.first, segment.number);
+        let Some(Content { bytes, .. }) = self.shelf.get(&key).await? else {
+            return Err(ColdError::Segment { key, what: "not there" });
+        };
+        if bytes.len() != segment.bytes as usize || crc32c::crc32c(&bytes) != segment.crc {
+            return Err(ColdError::Segment { key, what: "not what the manifest says" });
+        }
+        Ok(bytes)
+    }
+
+    async fn bytes_of_file(&self) -> Result<u64, ColdError> {
+        let key = self.key.log();
+        let listed = self.shelf.list(&key).await?;
+        Ok(listed.iter().find(|listed| listed.key == key).map_or(0, |listed| listed.bytes))
+    }
+
+    /// A log that is one object.
+    async fn read_file(&self) -> Result<Option<Vec<u8>>, ColdError> {
+        let mut file = Vec::new();
+        loop {
+            let at = file.len() as u64;
+            let Some(part) = self.shelf.get_range(&self.key.log(), at..at + STRETCH).await? else {
+                return Ok(None);
+            };
+            file.extend_from_slice(&part.bytes);
+            if (part.bytes.len() as u64) < STRETCH {
+                return Ok(Some(file));
+            }
+        }
+    }
+}
+
+fn segment_of(piece: &Piece<'_>, number: u16) -> Segment {
+    Segment {
+        first: piece.first,
+        ticks: piece.ticks,
+        bytes: piece.bytes.len() as u32,
+        crc: crc32c::crc32c(piece.bytes),
+        number,
+        begins: piece.at == 0,
+    }
+}
+
+/// Whether a piece is in the last log already.
+fn names(manifest: &Manifest, piece: &Piece<'_>) -> bool {
+    let mut at = 0;
+    manifest.logs().last().unwrap_or_default().iter().any(|segment| {
+        let here = at == piece.at && *segment == segment_of(piece, segment.number);
+        at += u64::from(segment.bytes);
+        here
+    })
+}
+
+/// Whether the last log is how this file begins.
+fn is_beginning(manifest: &Manifest, local: &[u8]) -> bool {
+    let mut rest = local;
+    manifest.logs().last().unwrap_or_default().iter().all(|segment| {
+        let Some((bytes, after)) = rest.split_at_checked(segment.bytes as usize) else { return false };
+        rest = after;
+        crc32c::crc32c(bytes) == segment.crc
+    })
+}
+
+/// The logs of a session, in order. As a rule that is one. There are more if the session went on without the file it had: what a
+/// log has from the first tick of a later one on is void.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColdFiles {
+    /// Each is what a local log was: [`LogReader::open`] reads it.
+    pub files: Vec<Vec<u8>>,
+}
+
+impl ColdFiles {
+    /// Goes through every tick that holds, from this one on. That ticks are missing between two logs is an error.
+    pub fn for_each_tick(&self, from: Tick, mut each: impl FnMut(&TickInputs)) -> Result<(), ColdError> {
+        let mut readers = Vec::new();
+        for file in &self.files {
+            readers.push(LogReader::open(&file[..])?);
+        }
+        let mut next = from;
+        for at in 0..readers.len() {
+            let later = readers[at + 1..].iter().map(|reader| reader.header().first_tick);
+            let end = later.min().unwrap_or(Tick(u32::MAX));
+            let first = readers[at].header().first_tick;
+            if at > 0 && first > next {
+                return Err(ColdError::Gap { after: Tick(next.0.saturating_sub(1)), next: first });
+            }
+            let mut ticks = readers[at].ticks_from(next);
+            while let Some(inputs) = ticks.next()?.filter(|inputs| inputs.tick() < end) {
+                each(inputs);
+                next = inputs.tick().next();
+            }
+        }
+        Ok(())
+    }
+}

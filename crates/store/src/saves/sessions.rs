@@ -1,0 +1,124 @@
+//! Which sessions are on a shelf, and which of them stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::key::{SESSIONS, SessionKey};
+use super::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
+use super::shelf::{Listed, Shelf, Trouble};
+
+/// What is written to within this time may be a session that runs somewhere: they are saved every few minutes.
+const FRESH_MS: u64 = 60 * 60 * 1000;
+
+/// A session on a shelf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shelved {
+    /// Which one.
+    pub key: SessionKey,
+    /// Whether there is a save.
+    pub has_save: bool,
+    /// Whether there is a log.
+    pub has_log: bool,
+    /// How many bytes all of it has.
+    pub bytes: u64,
+    /// When something of it was written last, by the clock of the shelf, in milliseconds of Unix time.
+    pub modified_unix_ms: u64,
+    objects: Vec<String>,
+}
+
+impl Shelved {
+    /// What is left of a session that was deleted halfway, or not begun: neither a save nor a log.
+    pub fn is_left_over(&self) -> bool {
+        !self.has_save && !self.has_log
+    }
+}
+
+/// How many sessions stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// The newest ones, of all builds together.
+    pub sessions: usize,
+}
+
+impl Default for Retention {
+    fn default() -> Retention {
+        Retention { sessions: 10 }
+    }
+}
+
+/// Every session on a shelf, those first that were written to last.
+pub async fn list_sessions(shelf: &dyn Shelf) -> Result<Vec<Shelved>, Trouble> {
+    let mut sessions = BTreeMap::<SessionKey, Shelved>::new();
+    for Listed { key: object, bytes, modified_unix_ms } in shelf.list(SESSIONS).await? {
+        let Some((key, name)) = SessionKey::of_object(&object) else { continue };
+        let session = sessions.entry(key.clone()).or_insert_with(|| Shelved {
+            key,
+            has_save: false,
+            has_log: false,
+            bytes: 0,
+            modified_unix_ms: 0,
+            objects: Vec::new(),
+        });
+        session.has_save |= name == "save";
+        session.has_log |= name == "log";
+        session.bytes += bytes;
+        session.modified_unix_ms = session.modified_unix_ms.max(modified_unix_ms);
+        session.objects.push(object);
+    }
+    let mut sessions: Vec<Shelved> = sessions.into_values().collect();
+    sessions.sort_by(|a, b| b.modified_unix_ms.cmp(&a.modified_unix_ms).then_with(|| a.key.cmp(&b.key)));
+    Ok(sessions)
+}
+
+/// What the save of a session says about itself; nothing if there is none.
+pub async fn describe_save(
+    shelf: &dyn Shelf,
+    key: &SessionKey,
+) -> Result<Option<Result<SaveInfo, BadSave>>, Trouble> {
+    let found = shelf.get_range(&key.save(), 0..MAX_PREFIX_BYTES as u64).await?;
+    Ok(found.map(|content| SaveInfo::from_prefix(&content.bytes)))
+}
+
+/// Deletes a session: its save, then its log or manifest, then the segments and whatever else there is.
+///
+/// After a crash in between nothing is left that looks whole and is not: a log without a save is a log, and segments without a
+/// manifest are nothing that anybody reads. What is left is [found](Shelved::is_left_over) and deleted by the next
+/// [`retain`].
+pub async fn delete_session(shelf: &dyn Shelf, key: &SessionKey) -> Result<(), Trouble> {
+    let objects = shelf.list(&key.prefix()).await?.into_iter().map(|listed| listed.key).collect();
+    delete_objects(shelf, key, objects).await
+}
+
+async fn delete_objects(
+    shelf: &dyn Shelf,
+    key: &SessionKey,
+    mut objects: Vec<String>,
+) -> Result<(), Trouble> {
+    let (save, log) = (key.save(), key.log());
+    objects.sort_by_key(|object| (*object != save, *object != log));
+    for object in objects {
+        shelf.delete(&object).await?;
+    }
+    Ok(())
+}
+
+/// Deletes all but the newest sessions, and says which. Never one of `running`, and none that was written to within the last hour:
+/// it may run on another machine.
+pub async fn retain(
+    shelf: &dyn Shelf,
+    retention: Retention,
+    running: &BTreeSet<SessionKey>,
+    now_unix_ms: u64,
+) -> Result<Vec<SessionKey>, Trouble> {
+    let mut deleted = Vec::new();
+    let (left_over, whole): (Vec<_>, Vec<_>) =
+        list_sessions(shelf).await?.into_iter().partition(Shelved::is_left_over);
+    for session in whole.into_iter().skip(retention.sessions).chain(left_over) {
+        let is_fresh = now_unix_ms.saturating_sub(session.modified_unix_ms) < FRESH_MS;
+        if is_fresh || running.contains(&session.key) {
+            continue;
+        }
+        delete_objects(shelf, &session.key, session.objects).await?;
+        deleted.push(session.key);
+    }
+    Ok(deleted)
+}
