@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use object_store::aws::{AmazonS3, AmazonS3Builder, S3ConditionalPut};
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, ClientOptions, Error, GetOptions, GetRange, GetResult, ObjectStore,
@@ -80,11 +80,6 @@ impl S3Shelf {
         let S3Options { place, credentials, request_limit } = options;
         // One TLS for the whole program; whoever came first has chosen the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let is_plain = place.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
-        let client = ClientOptions::new()
-            .with_allow_http(is_plain)
-            .with_connect_timeout(CONNECT_LIMIT)
-            .with_timeout_disabled();
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&place.bucket)
@@ -92,11 +87,17 @@ impl S3Shelf {
             .with_conditional_put(S3ConditionalPut::ETagMatch)
             // The single form is known to every storage, and needs no permission of its own.
             .with_disable_bulk_delete(true)
-            .with_client_options(client)
             .with_retry(retry);
         if let Some(endpoint) = &place.endpoint {
             builder = builder.with_endpoint(endpoint);
         }
+        // It may also be said by the environment.
+        let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+        let client = ClientOptions::new()
+            .with_allow_http(endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")))
+            .with_connect_timeout(CONNECT_LIMIT)
+            .with_timeout_disabled();
+        builder = builder.with_client_options(client);
         if let Some(region) = &place.region {
             builder = builder.with_region(region);
         }

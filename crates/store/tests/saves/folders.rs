@@ -14,13 +14,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use sametick_sim::{Rng, Tick, Time};
+use sametick_sim::{Rng, Tick};
 use sametick_store::saves::{
-    AppendError, Condition, FolderShelf, MAX_OBJECT_BYTES, Outcome, PutError, Save, SaveSync, Shelf, Todo,
-    at_once,
+    AppendError, Condition, FolderShelf, MAX_OBJECT_BYTES, Outcome, PutError, Save, Shelf, at_once,
 };
 
-use crate::kit::{key, save};
+use crate::kit::{bring, key, save};
 use crate::shelves::behaves;
 
 /// Kills in the test command; `SAMETICK_KILLS` sets another number.
@@ -273,17 +272,7 @@ fn brings_saves() {
         // Large enough to be killed in the middle of it.
         save.table = vec![maker as u8; 60_000];
         save.info.saved_unix_ms += maker;
-        let (mut sync, bytes) = (SaveSync::new(save.info.clone(), maker), save.to_bytes().unwrap());
-        let mut now = Time::ZERO;
-        let outcome = loop {
-            while at_once(sync.advance(&shelf, &key().save(), &bytes, &|| now)) {}
-            match sync.todo(now) {
-                Todo::WaitUntil(until) => now = until,
-                Todo::Done(outcome) => break outcome,
-                _ => unreachable!("it was advanced"),
-            }
-        };
-        match outcome {
+        match bring(&save, maker, &shelf) {
             Outcome::Written => say(&format!("written {tick}")),
             Outcome::NewerIsThere(Tick(newer)) => tick = newer,
             Outcome::AlreadyThere => {}

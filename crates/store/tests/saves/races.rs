@@ -10,7 +10,7 @@ use sametick_store::saves::{
     Todo, Trouble, Version, at_once,
 };
 
-use crate::kit::{key, save};
+use crate::kit::{bring, key, save};
 
 /// Worlds in the test command; `SAMETICK_SEEDS` sets another number.
 const SEEDS: u64 = 300;
@@ -130,25 +130,12 @@ pub fn check(seed: u64, history: &[Commit], outcomes: &[(SaveInfo, Outcome)]) {
     }
 }
 
-fn run(sync: &mut SaveSync, shelf: &dyn Shelf, bytes: &[u8]) -> Outcome {
-    let mut now = Time::ZERO;
-    loop {
-        while at_once(sync.advance(shelf, &key().save(), bytes, &|| now)) {}
-        match sync.todo(now) {
-            Todo::WaitUntil(until) => now = until,
-            Todo::Done(outcome) => return outcome,
-            _ => unreachable!("it was advanced"),
-        }
-    }
-}
-
 #[test]
 fn what_is_not_a_save_is_left_alone() {
     let shelf = MemoryShelf::new();
     at_once(shelf.put(&key().save(), b"something else", Condition::New, None)).unwrap();
     let ours = save(5, 0);
-    let mut sync = SaveSync::new(ours.info.clone(), 1);
-    let outcome = run(&mut sync, &shelf, &ours.to_bytes().unwrap());
+    let outcome = bring(&ours, 1, &shelf);
     assert!(matches!(outcome, Outcome::Unreadable(_)), "{outcome:?}");
     assert_eq!(at_once(shelf.get(&key().save())).unwrap().unwrap().bytes, b"something else");
 }
@@ -162,8 +149,7 @@ fn a_save_without_a_tick_beside_it_is_read() {
         let bytes = save(there, 0).to_bytes().unwrap();
         at_once(shelf.put(&key().save(), &bytes, Condition::New, None)).unwrap();
         let ours = save(5, 0);
-        let mut sync = SaveSync::new(ours.info.clone(), 1);
-        assert_eq!(run(&mut sync, &shelf, &ours.to_bytes().unwrap()), expected);
+        assert_eq!(bring(&ours, 1, &shelf), expected);
     }
 }
 

@@ -34,14 +34,19 @@ fn storage_that_speaks_s3_behaves() {
 }
 
 #[test]
-fn wrong_credentials_and_nobody_there_are_said_clearly() {
+fn wrong_credentials_and_wrong_protocols_are_refused() {
     run(async {
         let stand = Stand::start(1, Wrongs::default()).await;
-        let stranger = stand.shelf_of("something else");
+        let stranger = stand.shelf_of("http", "something else");
         let put = stranger.put("x", b"x", Condition::New, None).await;
         assert!(matches!(&put, Err(PutError::Trouble(trouble)) if trouble.0.contains("403")), "{put:?}");
         assert!(stranger.get("x").await.is_err());
         assert!(!format!("{stranger:?}").contains("something else"), "no secret is printed");
+        // Who is asked to speak TLS and cannot is not spoken to otherwise.
+        let encrypted = stand.shelf_of("https", "");
+        assert!(
+            encrypted.get("x").await.is_err() && encrypted.put("x", b"", Condition::New, None).await.is_err()
+        );
         assert_eq!(stand.history(), []);
     });
 }
@@ -160,5 +165,6 @@ fn places_are_read_or_it_is_said_what_is_wrong() {
         assert_eq!(Place::parse(text), Err(expected), "{text}");
     }
     let folder = tempfile::tempdir().unwrap();
+    assert!(!Place::S3(place).open().unwrap().can_append());
     assert!(Place::Folder(folder.path().join("new")).open().unwrap().can_append());
 }

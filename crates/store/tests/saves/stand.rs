@@ -34,8 +34,10 @@ use tokio::net::{TcpListener, TcpStream};
 const BUCKET: &str = "bucket";
 const KEY_ID: &str = "stand";
 const SECRET: &str = "of the stand";
-/// How long a client of the stand waits.
-const REQUEST_LIMIT: Duration = Duration::from_millis(400);
+/// How long a client of the stand waits, as long as nothing is late on purpose.
+const PATIENT_LIMIT: Duration = Duration::from_secs(60);
+/// How long a client waits otherwise.
+const HASTY_LIMIT: Duration = Duration::from_millis(400);
 /// Longer than that.
 const SLOW: Duration = Duration::from_millis(600);
 const MAX_BODY: usize = 64 << 20;
@@ -134,20 +136,21 @@ impl Stand {
 
     /// A client of it.
     pub fn shelf(&self) -> S3Shelf {
-        self.shelf_of(SECRET)
+        self.shelf_of("http", SECRET)
     }
 
-    pub fn shelf_of(&self, secret: &str) -> S3Shelf {
+    pub fn shelf_of(&self, scheme: &str, secret: &str) -> S3Shelf {
         let place = S3Place {
             bucket: BUCKET.into(),
             prefix: "some/where".into(),
-            endpoint: Some(format!("http://127.0.0.1:{}", self.port)),
+            endpoint: Some(format!("{scheme}://127.0.0.1:{}", self.port)),
             region: Some("us-east-1".into()),
             path_style: true,
         };
         let credentials = Some(S3Credentials { key_id: KEY_ID.into(), secret: secret.into() });
-        S3Shelf::open(S3Options { credentials, request_limit: REQUEST_LIMIT, ..S3Options::new(place) })
-            .unwrap()
+        let is_hasty = self.chance.lock().unwrap().wrongs.slow > 0;
+        let request_limit = if is_hasty { HASTY_LIMIT } else { PATIENT_LIMIT };
+        S3Shelf::open(S3Options { credentials, request_limit, ..S3Options::new(place) }).unwrap()
     }
 
     pub fn set_wrongs(&self, wrongs: Wrongs) {
