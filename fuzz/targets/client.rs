@@ -133,7 +133,7 @@ impl World {
                 let (seat, claim) = (Some(Seat(u16::from(argument >> 3))), Claim { run: 1, token: [9; 16] });
                 let setup = to_canonical(&Setup { seed: 1 }).expect("it serialises");
                 let (closed, age_us, rate) = (self.closed, 0, 60);
-                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim };
+                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save: None };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close()),

@@ -6,10 +6,10 @@
 
 use postcard_schema::Schema;
 use sametick_fuzz::part;
-use sametick_lockstep::message::{Claim, Pace, ToPeer, put_ticks, to_bytes};
+use sametick_lockstep::message::{Claim, Pace, Piece, SaveHead, ToPeer, put_ticks, to_bytes};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
-use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};
+use sametick_sim::{BuildId, Game, Inputs, Seat, StateHash, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Channel;
 use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,8 @@ impl World {
                 let have = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
                 let first = if argument & 16 == 0 { Tick(1) } else { have.next() };
                 let (setup, rate) = (vec![1], 60);
-                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim };
+                let save = (argument & 24 == 8).then(|| self.head(argument));
+                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close(argument)),
@@ -141,9 +142,24 @@ impl World {
         bytes
     }
 
+    /// A save that is what it says, or, now and then, is not.
+    fn head(&self, argument: u8) -> SaveHead {
+        let bytes = to_canonical(&Sums { totals: [7; 4] }).expect("plain numbers");
+        let tick = Tick(self.closed.0.saturating_sub(u32::from(argument & 3)));
+        let hash = StateHash(StateHash::of_bytes(&bytes).0 ^ u64::from(argument == 11));
+        SaveHead { tick, hash, bytes: bytes.len() as u32, table: self.table.to_bytes() }
+    }
+
     fn ask(&self, argument: u8) -> ToPeer {
-        let tick = Tick(self.closed.0.saturating_sub(u32::from(argument >> 2)));
-        match argument & 3 {
+        let tick = Tick(self.closed.0.saturating_sub(u32::from(argument >> 3)));
+        match argument & 7 {
+            4 => ToPeer::GiveSave { tick: tick + u32::from(argument >> 4) },
+            5 => ToPeer::GivePiece { tick, offset: u32::from(argument >> 4), bytes: 9 },
+            6 => ToPeer::Load(self.head(argument >> 3)),
+            7 => {
+                let bytes = to_canonical(&Sums { totals: [7; 4] }).expect("plain numbers");
+                ToPeer::Piece(Piece { tick, offset: 0, bytes })
+            }
             0 => ToPeer::GiveHashes { from: tick, to: self.closed },
             1 => ToPeer::GiveState { tick },
             2 => ToPeer::Ticks {

@@ -6,7 +6,8 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use sametick_fuzz::part;
-use sametick_lockstep::message::{Join, StateAt, ToRelay, put_inputs, to_bytes};
+use sametick_lockstep::compaction::CompactionConfig;
+use sametick_lockstep::message::{Join, Piece, StateAt, ToRelay, put_inputs, to_bytes};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Member, SessionId};
@@ -27,13 +28,23 @@ const MAX_OUTPUTS: usize = 2_000;
 /// that may pass.
 const ALLOWANCE: usize = 4 * 100_000;
 
+/// So often that saves are asked for in the few seconds that a world lives.
+const OFTEN: CompactionConfig = CompactionConfig {
+    every_us: 1_000_000,
+    hot_ticks: 60,
+    join_hot_us: 100_000,
+    not_before_us: 100_000,
+    has_store: false,
+};
+
 sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
     let mut world = World {
-        relay: Relay::new(RelayConfig::default()),
+        relay: Relay::new(RelayConfig { compaction: OFTEN, ..RelayConfig::default() }),
         now: Time::ZERO,
         buf: Vec::new(),
         timeouts: 0,
         judge: None,
+        wanted: None,
     };
     let mut rest = bytes;
     while let Some((step, after)) = rest.split_first() {
@@ -49,6 +60,8 @@ struct World {
     timeouts: u32,
     /// What the relay wants to have judged.
     judge: Option<(SessionId, Tick)>,
+    /// Of what it wants a save.
+    wanted: Option<(SessionId, Tick)>,
 }
 
 impl World {
@@ -82,6 +95,7 @@ impl World {
                 self.relay.handle(self.now, Input::Timeout);
             }
             6 if argument == 7 => self.relay.handle(self.now, Input::Kick(member, "enough")),
+            6 if argument >= 3 => self.give_or_want(member, argument),
             6 => self.relay.handle(self.now, Input::Closed(member, Leaving::TimedOut)),
             _ => {
                 let (part, after) = part(rest);
@@ -116,6 +130,24 @@ impl World {
         self.say(member, Channel::Control, &to_bytes(&message));
     }
 
+    /// What is said about saves, whether it was asked for or not.
+    fn give_or_want(&mut self, member: Member, argument: u8) {
+        let tick = Tick(self.closed().0 / 30 * 30);
+        let message = match argument {
+            3 => ToRelay::Offer { tick, bytes: Some(1) },
+            4 => ToRelay::Piece(Piece { tick, offset: 0, bytes: vec![4] }),
+            5 => ToRelay::Want { tick, offset: 0 },
+            _ => {
+                if let Some((id, tick)) = self.wanted.take() {
+                    self.relay.handle(self.now, Input::Made(id, tick, Some(vec![4])));
+                    self.relay.handle(self.now, Input::Saved(id, tick));
+                }
+                return;
+            }
+        };
+        self.say(member, Channel::Control, &to_bytes(&message));
+    }
+
     fn say(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         self.relay.handle(self.now, Input::Message(member, channel, bytes));
     }
@@ -125,6 +157,11 @@ impl World {
             match self.relay.poll_output(&mut self.buf) {
                 Output::WakeAt(_) | Output::Wait => return,
                 Output::Judge(id, tick) => self.judge = Some((id, tick)),
+                Output::WantSave(id, tick) => self.wanted = Some((id, tick)),
+                Output::Save(id) => {
+                    let save = self.relay.session(id).and_then(|session| session.save());
+                    assert!(save.is_some_and(|save| StateHash::of_bytes(&save.state) == save.hash));
+                }
                 Output::Closed(id, tick) => {
                     let rows = self.relay.session(id).and_then(|session| session.rows(tick));
                     assert!(rows.is_some(), "a closed tick can be read when it is announced");

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::message::{
-    Claim, Join, Pace, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes,
+    Claim, Join, Pace, Piece, SaveHead, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
@@ -65,8 +65,16 @@ fn to_relay() -> Vec<Seed> {
         ("hashes", ToRelay::Hashes { first: tick, hashes: vec![hash; 5] }),
         ("state", ToRelay::State(state)),
         ("resynced", ToRelay::Resynced { tick, fields: vec![field] }),
+        ("offer", ToRelay::Offer { tick, bytes: Some(40_000) }),
+        ("given", ToRelay::Piece(Piece { tick, offset: 2_048, bytes: vec![1, 2, 3] })),
+        ("want", ToRelay::Want { tick, offset: 16_384 }),
     ];
     all.into_iter().map(|(name, message)| control(0, name, to_bytes(&message))).collect()
+}
+
+fn head() -> SaveHead {
+    let (hash, table) = (StateHash(0x0123_4567_89ab_cdef), Table::default().to_bytes());
+    SaveHead { tick: Tick(240), hash, bytes: 40_000, table }
 }
 
 fn to_peer() -> Vec<Seed> {
@@ -81,6 +89,7 @@ fn to_peer() -> Vec<Seed> {
         setup,
         rate: 60,
         claim,
+        save: Some(head()),
     };
     let all = [
         ("welcome", welcome),
@@ -89,6 +98,10 @@ fn to_peer() -> Vec<Seed> {
         ("give-hashes", ToPeer::GiveHashes { from: Tick(1), to: tick }),
         ("give-state", ToPeer::GiveState { tick }),
         ("resync", ToPeer::Resync { tick, state: vec![1, 2, 3] }),
+        ("give-save", ToPeer::GiveSave { tick }),
+        ("give-piece", ToPeer::GivePiece { tick, offset: 2_048, bytes: 4_096 }),
+        ("piece", ToPeer::Piece(Piece { tick, offset: 16_384, bytes: vec![1, 2, 3] })),
+        ("load", ToPeer::Load(head())),
     ];
     let mut seeds: Vec<Seed> =
         all.into_iter().map(|(name, message)| control(1 | 4, name, to_bytes(&message))).collect();

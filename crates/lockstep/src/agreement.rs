@@ -32,9 +32,11 @@ pub(crate) struct Floor<'a> {
 }
 
 impl Floor<'_> {
-    /// How many players have a say about the state after a tick: those who were there.
+    /// How many players have a say about the state after a tick: those who were there, and are not catching up with it.
     fn voters(&self, tick: Tick) -> usize {
-        self.chairs.iter().flatten().filter(|chair| chair.was_there(tick)).count()
+        let has_say = |member: &Member| self.members.get(member).is_none_or(|it| it.stage.has_say());
+        let players = self.chairs.iter().flatten();
+        players.filter(|chair| chair.was_there(tick) && has_say(&chair.member)).count()
     }
 
     fn seat(&self, member: Member) -> Option<Seat> {
@@ -69,6 +71,16 @@ impl Agreement {
     /// The last tick on whose state the players agree.
     pub fn agreed(&self) -> Tick {
         self.checks.agreed()
+    }
+
+    /// What the players agree on as the state after a tick, if that is remembered.
+    pub fn hash_at(&self, tick: Tick) -> Option<StateHash> {
+        self.checks.decided(tick)
+    }
+
+    /// Who has said that they have the state after this tick that was agreed on.
+    pub(crate) fn holders(&self, tick: Tick) -> Vec<Member> {
+        self.checks.holders(tick)
     }
 
     /// Whether players differ, and it is not known who is right.
@@ -134,7 +146,11 @@ impl Agreement {
             ToRelay::Resynced { fields, .. } => {
                 self.inquire(now, floor, out, |inquiry, want| inquiry.on_resynced(member, fields, want));
             }
-            ToRelay::Join(_) | ToRelay::Resend { .. } => {}
+            ToRelay::Join(_)
+            | ToRelay::Resend { .. }
+            | ToRelay::Offer { .. }
+            | ToRelay::Piece(_)
+            | ToRelay::Want { .. } => {}
         }
     }
 

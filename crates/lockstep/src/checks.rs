@@ -94,6 +94,23 @@ impl Checks {
         same.map(|vote| vote.member)
     }
 
+    /// What was agreed on as the state after a tick.
+    pub fn decided(&self, tick: Tick) -> Option<StateHash> {
+        self.open.iter().find(|check| check.tick == tick)?.decided
+    }
+
+    /// Who has answered a check with what was agreed on.
+    pub fn holders(&self, tick: Tick) -> Vec<Member> {
+        let check = self.open.iter().find(|check| check.tick == tick && check.decided.is_some());
+        let votes = check.into_iter().flat_map(|check| check.votes.iter().map(move |vote| (check, vote)));
+        let mut holders: Vec<Member> = votes
+            .filter(|(check, vote)| Some(vote.hash) == check.decided)
+            .map(|(_, vote)| vote.member)
+            .collect();
+        holders.sort_unstable();
+        holders
+    }
+
     /// A peer's hash. `voters` is how many players there are; only their answers decide. Findings go to `found`.
     pub fn answer(
         &mut self,

@@ -1,4 +1,5 @@
-//! Every closed tick of a session, coded, from the first on: what late comers and those who lost their way are sent.
+//! The closed ticks of a session, coded, from the first on or from those after a save: what late comers and those who lost
+//! their way are sent.
 
 use alloc::vec::Vec;
 
@@ -32,14 +33,14 @@ pub struct History {
     table: Table,
     bytes: usize,
     scratch: Vec<u8>,
-    /// Segments that have been forgotten.
-    forgotten: bool,
+    /// The tick before the first that is or will be kept.
+    before: Tick,
 }
 
 impl History {
     /// The last tick that has been closed; zero before the first.
     pub fn last(&self) -> Tick {
-        self.segments.last().map_or(Tick::ZERO, |segment| segment.first + segment.ticks - 1)
+        self.segments.last().map_or(self.before, Segment::last)
     }
 
     /// Who sits where after the last tick.
@@ -49,12 +50,12 @@ impl History {
 
     /// Whether the first ticks are still there.
     pub fn is_whole(&self) -> bool {
-        !self.forgotten
+        self.before == Tick::ZERO
     }
 
     /// The first tick that is kept.
     pub fn first(&self) -> Tick {
-        self.segments.first().map_or(Tick(1), |segment| segment.first)
+        self.before.next()
     }
 
     /// How many bytes are kept.
@@ -66,8 +67,7 @@ impl History {
     pub fn push(&mut self, rows: &Inputs<Opaque>) {
         let next = self.last().next();
         if self.bytes >= MAX_HISTORY {
-            self.bytes -= self.segments.remove(0).bytes.len();
-            self.forgotten = true;
+            self.forget_first();
         }
         if self.segments.last().is_none_or(|segment| segment.ticks == SEGMENT_TICKS) {
             // Room for a quiet game at once, so that a tick in steady state allocates nothing.
@@ -87,6 +87,29 @@ impl History {
         }
     }
 
+    /// Forgets ticks up to this one, as far as whole segments go.
+    pub fn forget(&mut self, to: Tick) {
+        while self.segments.first().is_some_and(|segment| segment.last() <= to) {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        let segment = self.segments.remove(0);
+        self.bytes -= segment.bytes.len();
+        self.before = segment.last();
+    }
+
+    /// Who sat where after a tick; none if that is not kept.
+    pub fn table_after(&self, tick: Tick) -> Option<Table> {
+        if tick == self.last() {
+            return Some(self.table.clone());
+        }
+        // The table after a tick is the one before the next.
+        let excerpt = self.excerpt(tick.next())?;
+        excerpt.read_to(tick, |_, _| ()).ok()
+    }
+
     /// Ticks from `from` on, at most to the end of their segment, in a form that [`Excerpt`] reads without anything
     /// else. None if there are none.
     pub fn excerpt(&self, from: Tick) -> Option<Excerpt> {
@@ -102,6 +125,10 @@ impl History {
 }
 
 impl Segment {
+    fn last(&self) -> Tick {
+        self.first + self.ticks - 1
+    }
+
     /// Appends bits behind the last one in use.
     fn append(&mut self, bytes: &[u8], bits: u64) {
         let used = (self.bits % 8) as u32;
@@ -133,13 +160,24 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
+    /// The last tick; the one before the first if there are none.
+    pub fn last(&self) -> Tick {
+        Tick(self.first.0.saturating_add(self.ticks).saturating_sub(1))
+    }
+
     /// Hands each tick to `see`, in order. Returns the table after the last.
-    pub fn read(&self, mut see: impl FnMut(Tick, &Inputs<Opaque>)) -> Result<Table, ReadError> {
+    pub fn read(&self, see: impl FnMut(Tick, &Inputs<Opaque>)) -> Result<Table, ReadError> {
+        self.read_to(self.last(), see)
+    }
+
+    /// Hands each tick up to this one to `see`, in order. Returns the table after the last of them.
+    pub fn read_to(&self, to: Tick, mut see: impl FnMut(Tick, &Inputs<Opaque>)) -> Result<Table, ReadError> {
         let (mut table, mut rows) = (self.start.clone(), Inputs::new());
         let mut reader = BitReader::new(&self.bytes);
-        for ticks in 0..self.ticks {
+        let ticks = to.0.saturating_add(1).saturating_sub(self.first.0).min(self.ticks);
+        for offset in 0..ticks {
             table.read(&mut reader, &mut rows)?;
-            see(self.first + ticks, &rows);
+            see(self.first + offset, &rows);
         }
         Ok(table)
     }
@@ -179,6 +217,17 @@ mod tests {
                 at = excerpt.first + excerpt.ticks;
             }
             prop_assert_eq!(got, all.get(from as usize - 1..).unwrap_or_default());
+            let (mut after, to) = (Table::default(), from.min(ticks));
+            let mut bytes = vec![];
+            all.iter().take(to as usize).for_each(|rows| after.put(&mut BitWriter::new(&mut bytes), rows));
+            prop_assert_eq!(history.table_after(Tick(to)), Some(after));
+            let mut shorter = history.clone();
+            shorter.forget(Tick(to));
+            prop_assert!(shorter.first() <= Tick(to + 1) && shorter.first().0 + SEGMENT_TICKS > to);
+            prop_assert_eq!((shorter.last(), shorter.table()), (history.last(), history.table()));
+            prop_assert_eq!(shorter.table_after(Tick(to)), history.table_after(Tick(to)));
+            prop_assert_eq!(shorter.excerpt(Tick(to + 1)), history.excerpt(Tick(to + 1)));
+            prop_assert_eq!(shorter.bytes(), shorter.segments.iter().map(|it| it.bytes.len()).sum::<usize>());
         }
     }
 

@@ -33,6 +33,13 @@ pub const CHECK_EVERY: u32 = 30;
 /// Of how many of its last confirmed ticks a peer can give the hash, and the state if that is small.
 pub const RECENT_TICKS: u32 = 120;
 
+/// A save is passed on in pieces of this many bytes, the last one shorter: inputs that wait behind one are hardly late, even
+/// where everything goes over one stream.
+pub const PIECE_BYTES: usize = 16 << 10;
+
+/// So many pieces a peer may have asked for and not have yet. With [`PIECE_BYTES`], a tenth of a second of a good line.
+pub const MAX_WANTED: usize = 4;
+
 /// The most field-level differences in a report.
 pub const MAX_DIFFERENCES: usize = 64;
 
@@ -42,7 +49,7 @@ pub const MAX_HASHES: usize = RECENT_TICKS as usize;
 /// The most parts of a state whose hashes are told: a few bytes of a message become many in memory.
 pub const MAX_PARTS: usize = 1_024;
 
-/// From a peer, on the control channel; `State` on the channel for chunks.
+/// From a peer, on the control channel; `State` and `Piece` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRelay {
     /// Take part; begins the session if there is none.
@@ -77,6 +84,46 @@ pub enum ToRelay {
         #[serde(deserialize_with = "at_most::<_, _, MAX_DIFFERENCES>")]
         fields: Vec<Difference>,
     },
+    /// The state that was asked for with `GiveSave`.
+    Offer {
+        /// After which tick.
+        tick: Tick,
+        /// How many canonical bytes it has; none if it is not there.
+        bytes: Option<u32>,
+    },
+    /// A part of it, as asked for with `GivePiece`.
+    Piece(Piece),
+    /// Send the piece of the save of this tick that begins here.
+    Want {
+        /// After which tick.
+        tick: Tick,
+        /// How many bytes come before it; a multiple of [`PIECE_BYTES`].
+        offset: u32,
+    },
+}
+
+/// A part of a save.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// After which tick the state is.
+    pub tick: Tick,
+    /// How many of its bytes come before these.
+    pub offset: u32,
+    /// Canonical bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What is said of a save before its bytes are asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SaveHead {
+    /// After which tick the state is.
+    pub tick: Tick,
+    /// What its canonical bytes hash to.
+    pub hash: StateHash,
+    /// How many there are, at most [`MAX_STATE`].
+    pub bytes: u32,
+    /// Who sat where after that tick, see [`Table::to_bytes`].
+    pub table: Vec<u8>,
 }
 
 /// What a peer says to take part.
@@ -138,16 +185,16 @@ pub struct StateAt {
     pub bytes: Vec<u8>,
 }
 
-/// From the relay, on the control channel; `Resync` on the channel for chunks.
+/// From the relay, on the control channel; `Resync` and `Piece` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToPeer {
     /// You take part.
     Welcome {
         /// Where you sit; nowhere if you watch.
         seat: Option<Seat>,
-        /// The last tick that has been closed. Everything from `first` up to it follows as `Ticks`.
+        /// The last tick that has been closed. Everything from `first` up to it follows as `Ticks`, unless there is a save.
         closed: Tick,
-        /// The first that follows: 1, or the one after what a peer that comes back said it has.
+        /// The first that follows: 1, or the one after what a peer that comes back said it has, or after the save.
         first: Tick,
         /// How long ago that was, in microseconds; negative if the session is about to begin.
         age_us: i64,
@@ -157,6 +204,8 @@ pub enum ToPeer {
         rate: u16,
         /// For coming back.
         claim: Claim,
+        /// Begin with this save: ask for its pieces, and then for the ticks after it.
+        save: Option<SaveHead>,
     },
     /// You do not, and this is why.
     Refused {
@@ -201,6 +250,24 @@ pub enum ToPeer {
         /// How many watch.
         watchers: u16,
     },
+    /// Give your state after this tick, which may be still to come: say with `Offer` how long it is.
+    GiveSave {
+        /// The tick, a multiple of [`CHECK_EVERY`].
+        tick: Tick,
+    },
+    /// Give these bytes of the state that was offered.
+    GivePiece {
+        /// The tick.
+        tick: Tick,
+        /// The first byte.
+        offset: u32,
+        /// How many bytes, at most.
+        bytes: u32,
+    },
+    /// A piece of a save that was asked for.
+    Piece(Piece),
+    /// What is missing is no longer kept: begin again with this save.
+    Load(SaveHead),
 }
 
 /// How the relay sees a peer; sent now and then on the state channel.
@@ -293,6 +360,9 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
             Ok(ToRelay::Hashes { first, .. }) => ("hashes", Some(first)),
             Ok(ToRelay::State(state)) => ("state", Some(state.tick)),
             Ok(ToRelay::Resynced { tick, .. }) => ("resynced", Some(tick)),
+            Ok(ToRelay::Offer { tick, .. }) => ("offer", Some(tick)),
+            Ok(ToRelay::Piece(piece)) => ("piece", Some(piece.tick)),
+            Ok(ToRelay::Want { tick, .. }) => ("want", Some(tick)),
             Err(_) => ("unreadable", None),
         },
         (Way::ToPeer, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
@@ -303,6 +373,10 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
             Ok(ToPeer::GiveState { tick }) => ("give_state", Some(tick)),
             Ok(ToPeer::Resync { tick, .. }) => ("resync", Some(tick)),
             Ok(ToPeer::Roster { .. }) => ("roster", None),
+            Ok(ToPeer::GiveSave { tick }) => ("give_save", Some(tick)),
+            Ok(ToPeer::GivePiece { tick, .. }) => ("give_piece", Some(tick)),
+            Ok(ToPeer::Piece(piece)) => ("piece", Some(piece.tick)),
+            Ok(ToPeer::Load(head)) => ("load", Some(head.tick)),
             Err(_) => ("unreadable", None),
         },
         _ => ("unknown", None),

@@ -71,9 +71,14 @@ pub struct Trial<G: Game> {
 impl<G: Game> Trial<G> {
     /// A relay without players.
     pub fn new(seed: u64, profile: Profile) -> Trial<G> {
+        Trial::with_config(seed, profile, RelayConfig::default())
+    }
+
+    /// The same with a relay that behaves in another way.
+    pub fn with_config(seed: u64, profile: Profile, config: RelayConfig) -> Trial<G> {
         Trial {
             now: Time::ZERO,
-            relay: Relay::new(RelayConfig::default()),
+            relay: Relay::new(config),
             players: Vec::new(),
             records: Vec::new(),
             profile,

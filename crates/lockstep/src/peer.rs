@@ -10,7 +10,9 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::diagnostics::Diagnostics;
 use crate::history::Excerpt;
-use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay, put_inputs};
+use crate::message::{
+    self, Claim, Join, MAX_SETUP, MAX_STATE, PIECE_BYTES, Pace, Piece, Run, Seated, ToPeer, ToRelay, put_inputs,
+};
 use crate::meter::Meter;
 use crate::play::Play;
 use crate::rows::{Opaque, Table};
@@ -30,7 +32,14 @@ const ASK_AGAIN_US: u64 = 500_000;
 /// Much that is on its way may come slowly; it is asked for again only when nothing of it has come for this long.
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
 
+/// No larger part of a save is given at once, whatever is asked for.
+const MAX_PIECE: usize = 4 * PIECE_BYTES;
+
 mod joining;
+mod loading;
+
+pub use loading::{Progress, WRONG_SAVE};
+use loading::{Backlog, Loading};
 
 /// What a peer is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +71,8 @@ pub struct PeerStats {
     pub resyncs: u32,
     /// Ticks without an own input because this machine was away for too long.
     pub skipped: u64,
+    /// How often it began with a save.
+    pub loads: u32,
 }
 
 /// How to take part.
@@ -108,6 +119,14 @@ pub struct Peer<G: Game> {
     want_path: bool,
     /// The last confirmed tick that was measured.
     noted: Tick,
+    /// The save that it begins with, while that is on its way.
+    loading: Option<Loading>,
+    /// How much of one has come, and how much there was.
+    loaded: (u32, u32),
+    /// Closed ticks that are still to be simulated.
+    backlog: Backlog,
+    /// What the relay said that was found too late not to be the protocol.
+    fault: Option<Malformed>,
 }
 
 impl<G: Game> Peer<G> {
@@ -149,6 +168,10 @@ impl<G: Game> Peer<G> {
             unsent: (Tick::ZERO, 0, [Opaque::EMPTY; MAX_BATCH as usize]),
             want_path: false,
             noted: Tick::ZERO,
+            loading: None,
+            loaded: (0, 0),
+            backlog: Backlog::new(),
+            fault: None,
         };
         peer.ask_to_join();
         peer
@@ -171,7 +194,10 @@ impl<G: Game> Peer<G> {
 
     /// Where the player sits.
     pub fn seat(&self) -> Option<Seat> {
-        self.play.as_ref()?.seat()
+        match (&self.loading, &self.play) {
+            (Some(loading), _) => loading.seat(),
+            (None, play) => play.as_ref()?.seat(),
+        }
     }
 
     /// Who plays, by seat, as far as the relay has told.
@@ -184,9 +210,9 @@ impl<G: Game> Peer<G> {
         self.roster.1
     }
 
-    /// How much of what was closed before it came has been simulated, from 0 to 1.
+    /// How much of what happened before it came is here, from 0 to 1; see [`Peer::catching_up`].
     pub fn progress(&self) -> f32 {
-        self.play.as_ref().map_or(0.0, Play::progress)
+        self.catching_up().share()
     }
 
     /// The confirmed state and its tick.
@@ -214,6 +240,10 @@ impl<G: Game> Peer<G> {
     /// Takes what happened. After an error the relay does not speak the protocol.
     pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
+        self.backlog.is_sliced = false;
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
         match input {
             Input::Message(Channel::Control | Channel::Chunks, bytes) => {
                 self.on_control(message::from_bytes(bytes)?)
@@ -242,10 +272,17 @@ impl<G: Game> Peer<G> {
         }
     }
 
-    /// What the peer wants next.
+    /// What the peer wants next. It never simulates much at once: with much to catch up with it wants to be woken at once,
+    /// again and again.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
+        if !self.backlog.is_sliced {
+            self.simulate_slice();
+        }
         if let Some(channel) = self.outbox.pop(buf) {
             return Output::Send(channel);
+        }
+        if !self.backlog.is_empty() {
+            return Output::WakeAt(self.now);
         }
         let Some(play) = self.play.as_mut().filter(|_| self.status.takes_part()) else {
             return Output::Wait;
@@ -253,7 +290,7 @@ impl<G: Game> Peer<G> {
         if self.want_path {
             return Output::WantPath;
         }
-        if !play.has_caught_up() {
+        if !play.has_caught_up() || self.loading.is_some() {
             self.status = Status::CatchingUp;
             return Output::Wait;
         }
@@ -296,14 +333,17 @@ impl<G: Game> Peer<G> {
 
     fn on_control(&mut self, message: ToPeer) -> Result<(), Malformed> {
         match (message, &mut self.play) {
-            (ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim }, _)
+            (ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save }, _)
                 if self.status == Status::Joining =>
             {
                 if u32::from(rate) != G::RATE.per_second() {
                     return Err(Malformed::Forbidden);
                 }
-                self.on_welcome(seat, closed, first, &setup)?;
                 self.claim = Some(claim);
+                if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {
+                    return self.begin_loading(seat, closed, head);
+                }
+                self.on_welcome(seat, closed, first, &setup)?;
                 self.begin(first, closed, age_us)
             }
             (ToPeer::Refused { why }, _) if self.status == Status::Joining => {
@@ -311,15 +351,21 @@ impl<G: Game> Peer<G> {
                 Ok(())
             }
             _ if !self.status.takes_part() => Err(Malformed::Forbidden),
-            (ToPeer::Roster { players, watchers }, Some(_)) => {
+            (ToPeer::Roster { players, watchers }, _) => {
                 self.roster = (players, watchers);
                 Ok(())
             }
+            (ToPeer::Load(head), _) => {
+                let closed = self.confirmed().map_or(head.tick, |(tick, _)| tick.max(head.tick));
+                self.begin_loading(self.seat(), closed, head)
+            }
+            (ToPeer::Piece(piece), _) => self.on_piece(&piece),
+            // Of no use before the save is there.
+            (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
                 let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
-                play.on_excerpt(&Excerpt { first, ticks, start, bytes })?;
                 self.asked_at = Some(self.now);
-                self.use_early()
+                self.backlog.push(play.confirmed().0, Excerpt { first, ticks, start, bytes })
             }
             (ToPeer::GiveHashes { from, to }, Some(play)) => {
                 let (first, hashes) = play.hashes(from, to);
@@ -332,7 +378,24 @@ impl<G: Game> Peer<G> {
                 }
                 Ok(())
             }
+            (ToPeer::GiveSave { tick }, play) => {
+                match play {
+                    Some(play) => play.offer(tick),
+                    None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
+                }
+                self.tell_offer(tick);
+                Ok(())
+            }
+            (ToPeer::GivePiece { tick, offset, bytes }, play) => {
+                let most = (bytes as usize).min(MAX_PIECE);
+                match play.as_mut().and_then(|play| play.piece(tick, offset as usize, most)) {
+                    Some(bytes) => self.tell(Channel::Chunks, &ToRelay::Piece(Piece { tick, offset, bytes })),
+                    None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
+                }
+                Ok(())
+            }
             (ToPeer::Resync { tick, state }, Some(play)) => {
+                self.backlog.clear();
                 let fields = play.resync(tick, &state)?;
                 self.stats.resyncs += 1;
                 self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
@@ -387,7 +450,8 @@ impl<G: Game> Peer<G> {
     }
 
     fn ask_for_missing(&mut self) {
-        let Some(play) = &self.play else { return };
+        let is_coming = self.loading.is_some() || !self.backlog.is_empty();
+        let Some(play) = self.play.as_ref().filter(|_| !is_coming) else { return };
         let patience_us = if play.has_caught_up() { ASK_AGAIN_US } else { ASK_FOR_MUCH_AGAIN_US };
         if self.early.is_empty() {
             self.asked_at = None;
@@ -415,6 +479,7 @@ impl<G: Game> Peer<G> {
         if let Some((tick, hash)) = play.take_check() {
             self.tell(Channel::Control, &ToRelay::Check { tick, hash });
         }
+        self.tell_offer(confirmed);
         if overtaken {
             self.launch(confirmed);
         }
@@ -423,6 +488,15 @@ impl<G: Game> Peer<G> {
 }
 
 impl<G: Game> Peer<G> {
+    /// Says how long the state is that the relay wants, if that is known now.
+    fn tell_offer(&mut self, asked: Tick) {
+        if let Some(offer) = self.play.as_mut().and_then(Play::take_offer) {
+            let offer = offer.filter(|(_, bytes)| *bytes <= MAX_STATE);
+            let (tick, bytes) = offer.map_or((asked, None), |(tick, bytes)| (tick, Some(bytes as u32)));
+            self.tell(Channel::Control, &ToRelay::Offer { tick, bytes });
+        }
+    }
+
     fn note_confirmed(&mut self, confirmed: Tick, had_own: bool) {
         let ticks = confirmed.ticks_since(self.noted.min(confirmed));
         if ticks > 0 {

@@ -50,22 +50,38 @@ pub struct Play<G: Game> {
     check: Option<(Tick, StateHash)>,
     /// Whether the last confirmed tick had an input of ours.
     had_own: bool,
+    /// The tick that it began after.
+    begun: Tick,
+    /// The relay wants the state after this tick, which is still to come.
+    wanted: Option<Tick>,
+    /// The state that the relay wants, as canonical bytes.
+    offered: Option<(Tick, Vec<u8>)>,
+    /// That has not been said yet.
+    is_offer_due: bool,
 }
 
 impl<G: Game> Play<G> {
     /// The beginning of a session whose last closed tick is `closed`.
     pub fn new(seat: Option<Seat>, setup: &G::Setup, closed: Tick) -> Play<G> {
-        let confirmed = G::new(setup);
+        Play::after(seat, G::new(setup), Tick::ZERO, Table::default(), closed)
+    }
+
+    /// The same with the state after a later tick, and who sat where then.
+    pub fn after(seat: Option<Seat>, state: G, tick: Tick, table: Table, closed: Tick) -> Play<G> {
+        let mut last = [const { None }; MAX_SEATS];
+        for (seat, input) in table.inputs() {
+            last[seat.index()] = from_canonical(input.as_bytes()).ok();
+        }
         Play {
             seat,
-            shown: confirmed.clone(),
-            recent: Recent::new(&confirmed),
-            confirmed,
-            confirmed_tick: Tick::ZERO,
-            shown_tick: Tick::ZERO,
-            table: Table::default(),
+            shown: state.clone(),
+            recent: Recent::new(&state),
+            confirmed: state,
+            confirmed_tick: tick,
+            shown_tick: tick,
+            table,
             rows: Inputs::new(),
-            last: [const { None }; MAX_SEATS],
+            last,
             own: VecDeque::new(),
             guessed: VecDeque::new(),
             spare: Vec::new(),
@@ -75,6 +91,10 @@ impl<G: Game> Play<G> {
             shown_to_relay: None,
             check: None,
             had_own: false,
+            begun: tick,
+            wanted: None,
+            offered: None,
+            is_offer_due: false,
         }
     }
 
@@ -91,9 +111,10 @@ impl<G: Game> Play<G> {
         self.check = None;
     }
 
-    /// How much of what is known to have been closed is confirmed, from 0 to 1.
-    pub fn progress(&self) -> f32 {
-        (self.confirmed_tick.0 as f32 / self.known_tick.0.max(1) as f32).clamp(0.0, 1.0)
+    /// How many ticks since its beginning are confirmed, and how many are known to have been closed.
+    pub fn progress(&self) -> (u32, u32) {
+        let all = self.known_tick.max(self.confirmed_tick);
+        (self.confirmed_tick.ticks_since(self.begun), all.ticks_since(self.begun))
     }
 
     /// Where the player sits.
@@ -135,6 +156,33 @@ impl<G: Game> Play<G> {
         Some(StateAt { tick, parts, bytes: to_canonical(state).ok()? })
     }
 
+    /// The relay wants the state after a tick: one that is kept, or one to come.
+    pub fn offer(&mut self, tick: Tick) {
+        let kept = self.recent.state(tick).filter(|(kept, _)| *kept == tick);
+        self.offered = kept.and_then(|(_, state)| to_canonical(state).ok()).map(|bytes| (tick, bytes));
+        let is_to_come = tick > self.confirmed_tick && tick.ticks_since(self.confirmed_tick) <= RECENT_TICKS;
+        self.wanted = is_to_come.then_some(tick);
+        self.is_offer_due = !is_to_come;
+    }
+
+    /// The state that the relay is to be told of: after which tick, and how long it is. None if it was not asked for or is
+    /// still to come.
+    pub fn take_offer(&mut self) -> Option<Option<(Tick, usize)>> {
+        let offer = self.offered.as_ref().map(|(tick, bytes)| (*tick, bytes.len()));
+        core::mem::take(&mut self.is_offer_due).then_some(offer)
+    }
+
+    /// A part of that state; it is forgotten with its last part.
+    pub fn piece(&mut self, tick: Tick, offset: usize, length: usize) -> Option<Vec<u8>> {
+        let (_, bytes) = self.offered.as_ref().filter(|(offered, _)| *offered == tick)?;
+        let rest = bytes.get(offset..).filter(|rest| !rest.is_empty())?;
+        let piece = rest[..rest.len().min(length)].to_vec();
+        if piece.len() == rest.len() {
+            self.offered = None;
+        }
+        Some(piece)
+    }
+
     /// Whether the last confirmed tick had an input of ours.
     pub fn had_own(&self) -> bool {
         self.had_own
@@ -172,14 +220,14 @@ impl<G: Game> Play<G> {
         run
     }
 
-    /// Closed ticks that can be read by themselves.
-    pub fn on_excerpt(&mut self, excerpt: &Excerpt) -> Result<(), Malformed> {
+    /// Closed ticks that can be read by themselves, up to one of them.
+    pub fn on_excerpt(&mut self, excerpt: &Excerpt, to: Tick) -> Result<(), Malformed> {
         if excerpt.first > self.confirmed_tick.next() {
             return Err(Malformed::Forbidden);
         }
         let before = self.confirmed_tick;
         let mut fresh = false;
-        let table = excerpt.read(|tick, rows| {
+        let table = excerpt.read_to(to, |tick, rows| {
             if tick > before {
                 fresh = true;
                 self.confirm(tick, rows);
@@ -236,6 +284,10 @@ impl<G: Game> Play<G> {
         // Of ticks from before we came nobody asks.
         if tick.0 + RECENT_TICKS > self.known_tick.0 {
             self.recent.push(tick, &self.confirmed);
+        }
+        if self.wanted == Some(tick) {
+            self.offered = to_canonical(&self.confirmed).ok().map(|bytes| (tick, bytes));
+            (self.wanted, self.is_offer_due) = (None, true);
         }
         if tick.0.is_multiple_of(CHECK_EVERY) && tick >= self.known_tick {
             self.check = Some((tick, StateHash::of(&self.confirmed)));
@@ -304,6 +356,7 @@ impl<G: Game> Play<G> {
         self.confirmed_tick = tick;
         self.wrong = true;
         self.check = None;
+        (self.wanted, self.offered) = (None, None);
         Ok(fields)
     }
 

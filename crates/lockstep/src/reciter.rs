@@ -178,8 +178,12 @@ impl Reciter {
                 }
                 self.use_early()
             }
+            ToPeer::GiveSave { tick } | ToPeer::GivePiece { tick, .. } => {
+                self.tell(&ToRelay::Offer { tick, bytes: None });
+                Ok(())
+            }
             // Whoever recites has no state to show.
-            ToPeer::GiveHashes { .. }
+            ToPeer::Piece(_) | ToPeer::Load(_) | ToPeer::GiveHashes { .. }
             | ToPeer::GiveState { .. }
             | ToPeer::Resync { .. }
             | ToPeer::Roster { .. } => Ok(()),

@@ -11,6 +11,7 @@ use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, Time};
 use sametick_wire::{Channel, Malformed};
 
+use crate::compaction::CompactionConfig;
 use crate::inquiry::Report;
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
 use crate::session::{Facts, Member, START_DELAY_US, Session, SessionId, refuse};
@@ -19,7 +20,7 @@ use sametick_wire::outbox::Outbox;
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
 
-/// Closed ticks kept by all sessions together, as coded bytes: beyond it no session is begun.
+/// Closed ticks, as coded bytes, and saves kept by all sessions together: beyond it no session is begun.
 pub const MAX_TOTAL_HISTORY: usize = 256 << 20;
 
 /// A session that everybody has left is kept for this long, for those who come back.
@@ -53,6 +54,10 @@ pub enum Input<'a> {
     Kick(Member, &'static str),
     /// What a replay of a session has after a tick, as [`Output::Judge`] asked for; none if nobody can replay it.
     Verdict(SessionId, Tick, Option<Vec<u8>>),
+    /// What a replay of a session has after a tick, as [`Output::WantSave`] asked for; none if nobody can replay it.
+    Made(SessionId, Tick, Option<Vec<u8>>),
+    /// The save of a session after this tick is stored. Only said where saves are.
+    Saved(SessionId, Tick),
     /// The time of `WakeAt` has come.
     Timeout,
 }
@@ -74,6 +79,10 @@ pub enum Output {
     Ended(SessionId),
     /// Players differ and none has a majority: replay the session up to this tick, see [`Input::Verdict`].
     Judge(SessionId, Tick),
+    /// There is a new save, see [`Session::save`]: store it, and say so with [`Input::Saved`].
+    Save(SessionId),
+    /// No peer can give a save: replay the session up to this tick, see [`Input::Made`].
+    WantSave(SessionId, Tick),
     /// All that is known about a desync.
     Desync(SessionId, Box<Report>),
     /// For the relay itself: somebody is to be thrown out.
@@ -93,6 +102,8 @@ pub struct RelayConfig {
     pub ticks_per_packet: Option<u32>,
     /// What claims to come back are made from: 256 random bits, other ones each time a relay starts.
     pub secret: [u8; 32],
+    /// When sessions are saved.
+    pub compaction: CompactionConfig,
 }
 
 struct Room {
@@ -188,6 +199,16 @@ impl Relay {
                     room.session.on_verdict(self.now, tick, state, &mut self.outbox);
                 }
             }
+            Input::Made(id, tick, state) => {
+                if let Some(room) = self.rooms.get_mut(&id) {
+                    room.session.on_made(self.now, tick, state, &mut self.outbox);
+                }
+            }
+            Input::Saved(id, tick) => {
+                if let Some(room) = self.rooms.get_mut(&id) {
+                    room.session.on_saved(self.now, tick, &mut self.outbox);
+                }
+            }
             Input::Timeout => self.on_time(),
         }
     }
@@ -264,7 +285,7 @@ impl Relay {
         if let Some(id) = self.names.get(&door.key) {
             return Some(*id);
         }
-        let history: usize = self.rooms.values().map(|room| room.session.history().bytes()).sum();
+        let history: usize = self.rooms.values().map(|room| room.session.kept_bytes()).sum();
         if self.rooms.len() >= MAX_SESSIONS || history >= MAX_TOTAL_HISTORY {
             return None;
         }

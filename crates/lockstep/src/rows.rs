@@ -61,6 +61,11 @@ impl Table {
         seats(self.taken)
     }
 
+    /// What was done last on each seat that is taken.
+    pub fn inputs(&self) -> impl Iterator<Item = (Seat, &Opaque)> {
+        self.taken().map(|seat| (seat, &self.last[seat.index()]))
+    }
+
     fn take(&mut self, seat: Seat, last: Opaque) {
         self.taken |= 1 << seat.0;
         self.last[seat.index()] = last;

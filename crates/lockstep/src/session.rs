@@ -13,6 +13,7 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
 use crate::chair::Chair;
+use crate::compaction::Compaction;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
 use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
@@ -23,9 +24,12 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;
+mod saves;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
+pub use saves::{CATCH_UP_PATIENCE_US, JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS, Save};
+pub(crate) use saves::{Saves, Source, Stage};
 pub use sametick_wire::Member;
 
 /// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
@@ -65,6 +69,7 @@ pub(crate) struct Membership {
     commit: String,
     resent_at: Option<Time>,
     diagnostics: Option<Diagnostics>,
+    pub stage: Stage,
 }
 
 /// What a relay knows of somebody who takes part.
@@ -80,6 +85,8 @@ pub struct Participant<'a> {
     pub arrivals: Option<Arrivals>,
     /// What it says of itself.
     pub diagnostics: Option<&'a Diagnostics>,
+    /// Whether its state counts when states are compared: not while it catches up with what it has never seen.
+    pub has_say: bool,
 }
 
 /// One session.
@@ -103,6 +110,7 @@ pub struct Session {
     fixed_batch: Option<u32>,
     batch: u32,
     agreement: Agreement,
+    saves: Saves,
     claims: Claims,
     holds: Holds,
 }
@@ -113,7 +121,7 @@ pub(crate) type Out = Outbox<Output>;
 impl Session {
     /// A session that begins as soon as `wait_for` players are there.
     pub fn new(id: SessionId, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
-        let RelayConfig { ticks_per_packet, secret } = config;
+        let RelayConfig { ticks_per_packet, secret, compaction } = config;
         Session {
             claims: Claims::new(secret, id.0),
             id,
@@ -129,6 +137,7 @@ impl Session {
             fixed_batch: ticks_per_packet.map(|ticks| ticks.clamp(1, MAX_RUN)),
             batch: ticks_per_packet.unwrap_or(1).clamp(1, MAX_RUN),
             agreement: Agreement::default(),
+            saves: Saves::new(Compaction::new(*compaction, Tick::ZERO)),
             holds: Holds::default(),
         }
     }
@@ -163,6 +172,7 @@ impl Session {
             name: &membership.name,
             arrivals: membership.seat.and_then(|seat| self.arrivals(seat)),
             diagnostics: membership.diagnostics.as_ref(),
+            has_say: membership.stage.has_say(),
         })
     }
 
@@ -205,7 +215,9 @@ impl Session {
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
         let seat = seat.ok_or(Malformed::Forbidden)?;
         let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
-        chair.take(now, tick, closed, slack_us, input)
+        chair.take(now, tick, closed, slack_us, input)?;
+        self.note_level(member);
+        Ok(())
     }
 
     /// What a peer says besides its inputs. A peer may be a stranger: what does not fit is refused.
@@ -222,7 +234,13 @@ impl Session {
             ToRelay::Check { tick, .. } if tick.0 % CHECK_EVERY != 0 || tick > self.history.last() => {
                 return Err(Malformed::Forbidden);
             }
+            ToRelay::Offer { .. } | ToRelay::Piece(_) | ToRelay::Want { .. } => {
+                return self.on_save_message(now, member, message, out);
+            }
             answer => {
+                if matches!(answer, ToRelay::Check { .. }) {
+                    self.note_level(member);
+                }
                 self.compare(out, |agreement, floor, out| {
                     agreement.on_answer(now, floor, member, answer, out);
                 });
@@ -240,10 +258,11 @@ impl Session {
             return;
         }
         membership.resent_at = Some(now);
-        if from < first {
-            out.push_bare(Output::Kick(member, "too far behind: the ticks asked for are no longer kept"));
-        } else {
+        if from >= first {
+            self.note_need(member, from);
             self.send_history(member, from, out);
+        } else if !self.load_anew(now, member, out) {
+            out.push_bare(Output::Kick(member, "too far behind: the ticks asked for are no longer kept"));
         }
     }
 
@@ -266,6 +285,11 @@ impl Session {
     /// Closes the ticks that are due.
     pub fn on_time(&mut self, now: Time, out: &mut Out) {
         self.compare(out, |agreement, floor, out| agreement.on_time(now, floor, out));
+        self.close_due(now, out);
+        self.look_after_saves(now, out);
+    }
+
+    fn close_due(&mut self, now: Time, out: &mut Out) {
         for _ in 0..MAX_CATCH_UP {
             if self.wake_at().is_none_or(|at| at > now) {
                 return;
@@ -323,7 +347,7 @@ impl Session {
         } else {
             // Many seats with long inputs, all changed at once: too much to be repeated in every packet.
             out.take_back();
-            for member in self.members.keys() {
+            for (member, _) in self.members.iter().filter(|(_, it)| it.stage.takes_ticks()) {
                 self.send_history(*member, first, out);
             }
         }

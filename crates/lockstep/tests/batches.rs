@@ -70,6 +70,7 @@ fn inputs_keep_their_ticks_when_others_are_left_out() {
             setup: vec![],
             rate: 60,
             claim,
+            save: None,
         };
         peer.handle(now, Input::Message(Channel::Control, &message::to_bytes(&welcome))).unwrap();
         let mut sent = 0;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::message::{
-    Claim, Join, Pace, Resume, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, put_ticks,
+    Claim, Join, Pace, Piece, Resume, SaveHead, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, put_ticks,
     read_inputs, read_ticks, to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
@@ -66,6 +66,9 @@ fn messages_to_the_relay() {
         ("Hashes", ToRelay::Hashes { first: Tick(271), hashes: vec![HASH, StateHash(1)] }),
         ("State", ToRelay::State(state)),
         ("Resynced", ToRelay::Resynced { tick: Tick(301), fields: vec![field] }),
+        ("Offer", ToRelay::Offer { tick: Tick(300), bytes: Some(40_000) }),
+        ("Given", ToRelay::Piece(Piece { tick: Tick(300), offset: 2_048, bytes: vec![1, 2, 3] })),
+        ("Want", ToRelay::Want { tick: Tick(300), offset: 16_384 }),
     ];
     for (what, message) in all {
         documented(what, &to_bytes(&message));
@@ -76,6 +79,7 @@ fn messages_to_the_relay() {
 #[test]
 fn messages_to_a_peer() {
     let (first, ticks, table) = (Tick(1), 2, Table::default().to_bytes());
+    let head = SaveHead { tick: Tick(300), hash: HASH, bytes: 40_000, table: table.clone() };
     let all = [
         (
             "Welcome",
@@ -87,8 +91,26 @@ fn messages_to_a_peer() {
                 setup: vec![7, 2],
                 rate: 60,
                 claim: CLAIM,
+                save: None,
             },
         ),
+        (
+            "Late",
+            ToPeer::Welcome {
+                seat: None,
+                closed: Tick(400),
+                first: Tick(301),
+                age_us: 5_000,
+                setup: vec![7, 2],
+                rate: 60,
+                claim: CLAIM,
+                save: Some(head.clone()),
+            },
+        ),
+        ("GiveSave", ToPeer::GiveSave { tick: Tick(300) }),
+        ("GivePiece", ToPeer::GivePiece { tick: Tick(300), offset: 2_048, bytes: 4_096 }),
+        ("Piece", ToPeer::Piece(Piece { tick: Tick(300), offset: 16_384, bytes: vec![1, 2, 3] })),
+        ("Load", ToPeer::Load(head)),
         (
             "Roster",
             ToPeer::Roster { players: vec![Seated { seat: Seat(1), name: "ada".into() }], watchers: 2 },

@@ -1,18 +1,28 @@
-//! Decides who is right when two players differ: plays what the relay has closed again, on a thread of its own.
+//! Decides who is right when two players differ, and makes a save where no player can give one: plays what the relay has closed
+//! again, on a thread of its own.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::rows::row_as_bytes;
-use sametick_lockstep::session::{Session, SessionId};
+use sametick_lockstep::session::{Save, Session, SessionId};
 use sametick_sim::Tick;
 use sametick_sim::record::TickInputs;
 
-use crate::games::{AnyGame, Games};
+use crate::games::{Games, Run};
+
+/// What a replay is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Players differ.
+    Dispute,
+    /// A save is wanted.
+    Save,
+}
 
 /// What a replay has after a tick; nothing if it could not be played.
-pub type Verdict = (SessionId, Tick, Option<Vec<u8>>);
+pub type Verdict = (Purpose, SessionId, Tick, Option<Vec<u8>>);
 
 /// Replays disputed sessions of the games it knows.
 pub struct Judge {
@@ -27,21 +37,30 @@ impl Judge {
     }
 
     /// Begins to replay a session up to a tick. The verdict comes later, see [`Judge::poll`].
-    pub fn begin(&self, id: SessionId, session: &Session, tick: Tick) {
+    pub fn begin(&self, purpose: Purpose, id: SessionId, session: &Session, tick: Tick) {
         let (facts, sender) = (session.facts(), self.verdicts.0.clone());
-        let (mut excerpts, mut from) = (Vec::new(), Tick(1));
+        let is_useful = |save: &&Save| save.tick <= tick && save.tick.next() >= session.history().first();
+        let save = session.save().filter(is_useful).cloned();
+        let mut from = save.as_ref().map_or(Tick(1), |save| save.tick.next());
+        let mut excerpts = Vec::new();
         while let Some(excerpt) = session.history().excerpt(from).filter(|excerpt| excerpt.first <= tick) {
             from = excerpt.first + excerpt.ticks;
             excerpts.push(excerpt);
         }
         let (games, game, build, setup) =
             (self.games.clone(), facts.game.clone(), facts.build, facts.setup.clone());
-        let is_whole = session.history().is_whole();
+        let can_be_played = save.is_some() || session.history().is_whole();
         thread::spawn(move || {
-            let known = games.find(&game, build).ok().filter(|_| is_whole);
-            let state = known.and_then(|game| replay(game, &setup, &excerpts, tick));
+            let known = games.find(&game, build).ok().filter(|_| can_be_played);
+            let state = known.and_then(|game| {
+                let run = match &save {
+                    Some(save) => game.resume(save.tick, &save.state),
+                    None => game.begin(&setup),
+                };
+                replay(run.ok()?, &excerpts, tick)
+            });
             // The relay may have stopped meanwhile.
-            let _ = sender.send((id, tick, state));
+            let _ = sender.send((purpose, id, tick, state));
         });
     }
 
@@ -51,11 +70,11 @@ impl Judge {
     }
 }
 
-fn replay(game: &dyn AnyGame, setup: &[u8], excerpts: &[Excerpt], to: Tick) -> Option<Vec<u8>> {
-    let (mut run, mut inputs) = (game.begin(setup).ok()?, TickInputs::new());
+fn replay(mut run: Box<dyn Run>, excerpts: &[Excerpt], to: Tick) -> Option<Vec<u8>> {
+    let (begun, mut inputs) = (run.tick(), TickInputs::new());
     for excerpt in excerpts {
         let step = |tick: Tick, rows: &_| {
-            if tick <= to {
+            if tick > begun && tick <= to {
                 inputs.set(tick, sametick_sim::Inputs::iter(rows).map(row_as_bytes));
                 run.step(&inputs);
             }

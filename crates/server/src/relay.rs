@@ -8,7 +8,7 @@ use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
 use crate::games::Games;
-use crate::judge::Judge;
+use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
@@ -81,8 +81,14 @@ impl RelaySide {
 
     /// Carries out what the relay wants. Returns whether somebody may have come or gone.
     pub fn drain(&mut self, now: Time, outlet: &mut Outlet<'_>) -> bool {
-        while let Some((id, tick, state)) = self.judge.poll() {
-            self.relay.handle(now, Input::Verdict(id, tick, state));
+        while let Some((purpose, id, tick, state)) = self.judge.poll() {
+            self.relay.handle(
+                now,
+                match purpose {
+                    Purpose::Dispute => Input::Verdict(id, tick, state),
+                    Purpose::Save => Input::Made(id, tick, state),
+                },
+            );
         }
         let mut changed = false;
         self.wake_at = loop {
@@ -128,7 +134,18 @@ impl RelaySide {
             Output::Ended(id) => recorder.end(Place::Session(id)),
             Output::Judge(id, tick) => {
                 if let Some(session) = relay.session(id) {
-                    judge.begin(id, session, tick);
+                    judge.begin(Purpose::Dispute, id, session, tick);
+                }
+            }
+            Output::WantSave(id, tick) => {
+                if let Some(session) = relay.session(id) {
+                    judge.begin(Purpose::Save, id, session, tick);
+                }
+            }
+            Output::Save(id) => {
+                if let Some((session, save)) = relay.session(id).and_then(|it| Some((it, it.save()?))) {
+                    let (name, tick, bytes) = (&session.facts().name, save.tick.0, save.state.len());
+                    tracing::debug!(session = name, tick, bytes, "there is a save");
                 }
             }
             Output::Desync(id, report) => {

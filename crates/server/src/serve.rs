@@ -53,7 +53,7 @@ pub struct RelayOptions {
 impl RelayOptions {
     /// What they say of the relay itself.
     pub fn relay(&self) -> RelayConfig {
-        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random() }
+        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random(), ..RelayConfig::default() }
     }
 
     /// Has a server write down what these say.

@@ -22,6 +22,8 @@ pub struct Online<G: Playable> {
     pub confirmed: Tick,
     /// How often its state was replaced.
     pub resyncs: u32,
+    /// How often it began with a save.
+    pub loads: u32,
     /// Since which tick its state is wrong: it was tampered with and not replaced yet.
     pub tampered: Option<Tick>,
     /// What the player does.

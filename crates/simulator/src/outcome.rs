@@ -98,6 +98,10 @@ pub struct Figures {
     pub takeovers: u64,
     /// Ticks that those who came back had, and were not sent.
     pub spared: u64,
+    /// Saves that players gave, or a replay, and that were compared with the replay of everything.
+    pub saves: u64,
+    /// Times somebody began with one.
+    pub late_joins: u64,
     /// Times a link timed out.
     pub time_outs: u64,
     /// States that were tampered with, found and mended.
@@ -125,6 +129,8 @@ impl Figures {
             (&mut self.back, other.back),
             (&mut self.takeovers, other.takeovers),
             (&mut self.spared, other.spared),
+            (&mut self.saves, other.saves),
+            (&mut self.late_joins, other.late_joins),
             (&mut self.time_outs, other.time_outs),
             (&mut self.mended, other.mended),
             (&mut self.resimulated, other.resimulated),

@@ -1,5 +1,6 @@
 //! What a world is made of, drawn from its seed alone.
 
+use sametick_lockstep::compaction::CompactionConfig;
 use sametick_sim::Rng;
 
 use crate::faults::Fault;
@@ -36,6 +37,10 @@ pub struct Plan {
     pub wait_for: u16,
     /// How many closed ticks the relay sends together.
     pub ticks_per_packet: Option<u32>,
+    /// After how much session time it is saved at the latest.
+    pub save_every_us: u64,
+    /// Whether saves are stored, which takes its time.
+    pub has_store: bool,
     /// How long there are faults.
     pub faulty_us: u64,
     /// How far apart faults are on average.
@@ -79,6 +84,8 @@ impl Plan {
             seats,
             wait_for: rng.below(3) as u16,
             ticks_per_packet,
+            save_every_us: (8 + rng.below(60)) * SECOND_US,
+            has_store: rng.chance(1, 2),
             faulty_us: (2 + rng.below(18)) * 60 * SECOND_US,
             gap_us: (5 + rng.below(30)) * SECOND_US,
             only: None,
@@ -93,6 +100,17 @@ impl Plan {
         match self.only {
             Some(faults) => rng.pick(faults).copied(),
             None => Some(Fault::draw(rng)),
+        }
+    }
+
+    /// When sessions are saved: far more often than for people, so that most who come late begin with a save.
+    pub fn compaction(&self) -> CompactionConfig {
+        CompactionConfig {
+            every_us: self.save_every_us,
+            hot_ticks: 2_000,
+            join_hot_us: 5 * SECOND_US,
+            not_before_us: 3 * SECOND_US,
+            has_store: self.has_store,
         }
     }
 

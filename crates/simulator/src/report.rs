@@ -43,6 +43,7 @@ pub fn text(total: &Total) -> String {
     line("sessions, joins", format!("{}, {}", figures.sessions, figures.joins));
     line("came back", format!("{} ({} by takeover)", figures.back, figures.takeovers));
     line("  ticks spared by that", figures.spared.to_string());
+    line("saves, begun with one", format!("{}, {}", figures.saves, figures.late_joins));
     line("time-outs of links", figures.time_outs.to_string());
     line("ticks closed", figures.ticks.to_string());
     line("inputs in their ticks", figures.inputs.to_string());
@@ -89,6 +90,8 @@ pub fn json(total: &Total) -> String {
     put("back", figures.back.to_string());
     put("takeovers", figures.takeovers.to_string());
     put("spared", figures.spared.to_string());
+    put("saves", figures.saves.to_string());
+    put("late_joins", figures.late_joins.to_string());
     put("time_outs", figures.time_outs.to_string());
     put("ticks", figures.ticks.to_string());
     put("inputs", figures.inputs.to_string());

@@ -51,6 +51,7 @@ impl<const WORDS: usize> Ours<WORDS> {
             setup: vec![],
             rate: 60,
             claim,
+            save: None,
         };
         peer.handle(Time::ZERO, Input::Message(Channel::Control, &to_bytes(&welcome))).expect("a welcome");
         let mut ours = Ours {

@@ -58,6 +58,15 @@ fn part() -> impl Strategy<Value = Part> {
     (text(), hash()).prop_map(|(path, hash)| Part { path, hash })
 }
 
+fn piece() -> impl Strategy<Value = Piece> {
+    (tick(), any::<u32>(), bytes()).prop_map(|(tick, offset, bytes)| Piece { tick, offset, bytes })
+}
+
+fn head() -> impl Strategy<Value = SaveHead> {
+    (tick(), hash(), any::<u32>(), bytes())
+        .prop_map(|(tick, hash, bytes, table)| SaveHead { tick, hash, bytes, table })
+}
+
 fn to_relay() -> impl Strategy<Value = ToRelay> {
     let state = (tick(), many(part(), 0..5), bytes());
     prop_oneof![
@@ -66,16 +75,24 @@ fn to_relay() -> impl Strategy<Value = ToRelay> {
         (tick(), hash()).prop_map(|(tick, hash)| ToRelay::Check { tick, hash }),
         (tick(), many(hash(), 0..=MAX_HASHES)).prop_map(|(first, hashes)| ToRelay::Hashes { first, hashes }),
         state.prop_map(|(tick, parts, bytes)| ToRelay::State(StateAt { tick, parts, bytes })),
+        (tick(), option::of(any::<u32>())).prop_map(|(tick, bytes)| ToRelay::Offer { tick, bytes }),
+        piece().prop_map(ToRelay::Piece),
+        (tick(), any::<u32>()).prop_map(|(tick, offset)| ToRelay::Want { tick, offset }),
         (tick(), many(difference(), 0..5)).prop_map(|(tick, fields)| ToRelay::Resynced { tick, fields }),
     ]
 }
 
 fn to_peer() -> impl Strategy<Value = ToPeer> {
-    let welcome = (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim());
+    let welcome = (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim(), option::of(head()));
     prop_oneof![
-        welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim)| {
-            ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim }
+        welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim, save)| {
+            ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save }
         }),
+        tick().prop_map(|tick| ToPeer::GiveSave { tick }),
+        (tick(), any::<u32>(), any::<u32>())
+            .prop_map(|(tick, offset, bytes)| ToPeer::GivePiece { tick, offset, bytes }),
+        piece().prop_map(ToPeer::Piece),
+        head().prop_map(ToPeer::Load),
         (many(seated(), 0..5), any::<u16>())
             .prop_map(|(players, watchers)| ToPeer::Roster { players, watchers }),
         text().prop_map(|why| ToPeer::Refused { why }),

@@ -32,8 +32,10 @@ impl<G: Game> Peer<G> {
         self.unsent.1 = 0;
         self.want_path = false;
         self.join.seat = self.seat();
-        let have = self.confirmed().map(|(tick, _)| tick);
-        self.join.resume = self.claim.zip(have).map(|(claim, have)| Resume { claim, have });
+        self.backlog.clear();
+        // Whoever was still waiting for a save has nothing.
+        let have = self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+        self.join.resume = self.claim.map(|claim| Resume { claim, have });
         self.ask_to_join();
     }
 
@@ -53,6 +55,7 @@ impl<G: Game> Peer<G> {
         if seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
             return Err(Malformed::Forbidden);
         }
+        (self.loading, self.loaded) = (None, (0, 0));
         match &mut self.play {
             // One that has confirmed nothing cannot know whether the session is still the same.
             Some(play) if first > Tick(1) && first == play.confirmed().0.next() => play.rejoin(seat, closed),

@@ -13,7 +13,10 @@ use crate::message::{self, Join, Resume, Seated, ToPeer};
 use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::MAX_SEATS;
-use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, send};
+use crate::session::{
+    CAME_BACK, JOIN_PATIENCE_US, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, Source, Stage,
+    send,
+};
 
 impl Session {
     /// A peer wants to take part.
@@ -22,10 +25,7 @@ impl Session {
             return Err(JoinError::Rate);
         }
         let resume = join.resume.filter(|resume| self.claims.are_of_this_run(&resume.claim));
-        let first = self.first_missing(resume.as_ref());
-        if first == Tick(1) && !self.history.is_whole() {
-            return Err(JoinError::TooLong);
-        }
+        let source = self.source(resume.as_ref()).ok_or(JoinError::TooLong)?;
         let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume, member));
         let seat = match own {
             _ if join.watch => None,
@@ -55,6 +55,7 @@ impl Session {
             commit: join.commit.clone(),
             resent_at: None,
             diagnostics: None,
+            stage: Stage::Waiting(now.plus_micros(JOIN_PATIENCE_US)),
         };
         self.members.insert(member, membership);
         match self.epoch {
@@ -63,20 +64,15 @@ impl Session {
                 if own.is_none() {
                     self.note_joined(member, out);
                 }
-                self.welcome(now, epoch, member, first, out);
+                let is_waiting = self.is_worth_waiting(now, &source, out) || self.is_welcome(member);
+                if !is_waiting {
+                    self.welcome(now, epoch, member, source, out);
+                }
             }
             None => self.begin(now, out),
         }
         self.send_roster(out);
         Ok(())
-    }
-
-    /// The first closed tick that somebody who joins has to be sent.
-    fn first_missing(&self, resume: Option<&Resume>) -> Tick {
-        let more = 1 + u32::from(planted::has(Bug::FirstMissed));
-        let next = resume.map_or(Tick(1), |resume| Tick(resume.have.0.saturating_add(more)));
-        let is_kept = next >= self.history.first() && next.0 <= self.history.last().0 + 1;
-        if is_kept { next } else { Tick(1) }
     }
 
     /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.
@@ -106,6 +102,7 @@ impl Session {
         chair.hand_over(from, to, closed);
         if self.members.remove(&before).is_some() {
             self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
+            self.on_giver_left(now, before, out);
             out.push_bare(Output::Kick(before, CAME_BACK));
         }
         self.agreement.on_joined();
@@ -124,7 +121,7 @@ impl Session {
         members.sort_unstable();
         for (_, member) in members {
             self.note_joined(member, out);
-            self.welcome(now, epoch, member, Tick(1), out);
+            self.welcome(now, epoch, member, Source::Ticks(self.history.first()), out);
         }
     }
 
@@ -138,24 +135,43 @@ impl Session {
         out.push_bare(Output::Record(self.id, joined));
     }
 
-    fn welcome(&self, now: Time, epoch: Time, member: Member, first: Tick, out: &mut Out) {
-        let closed = self.history.last();
+    /// Whether somebody has been let in.
+    fn is_welcome(&self, member: Member) -> bool {
+        self.members.get(&member).is_some_and(|it| !matches!(it.stage, Stage::Waiting(_)))
+    }
+
+    /// Lets somebody in, and sends what it lacks: the ticks at once, a save when it asks for it.
+    pub(super) fn welcome(&mut self, now: Time, epoch: Time, member: Member, source: Source, out: &mut Out) {
+        let (closed, first) = (self.history.last(), source.first());
         let Some(Membership { seat, .. }) = self.members.get(&member) else { return };
         let welcome = ToPeer::Welcome {
             seat: *seat,
             closed,
             first,
+            save: Session::head_of(&source),
             age_us: now.as_micros() as i64 - self.due(epoch, closed).as_micros() as i64,
             setup: self.facts.setup.clone(),
             rate: self.facts.rate.per_second() as u16,
             claim: self.claims.of(member),
         };
         send(out, member, Channel::Control, &welcome);
-        self.send_history(member, first, out);
+        let save = match source {
+            Source::Save(save) => Some(save),
+            Source::Ticks(_) => {
+                self.send_history(member, first, out);
+                None
+            }
+        };
+        let Some(membership) = self.members.get_mut(&member) else { return };
+        let is_new = save.is_some() || first == Tick(1);
+        membership.stage = match closed {
+            Tick::ZERO => Stage::Level,
+            _ => Stage::CatchingUp { since: now, needs: first, save, is_new },
+        };
     }
 
     /// Tells everybody who takes part.
-    fn send_roster(&self, out: &mut Out) {
+    pub(super) fn send_roster(&self, out: &mut Out) {
         if self.epoch.is_none() || self.members.is_empty() {
             return;
         }
@@ -164,7 +180,8 @@ impl Session {
         players.sort_unstable_by_key(|seated| seated.seat);
         let watchers = (self.members.len() - players.len()) as u16;
         out.write(|bytes| message::put(bytes, &ToPeer::Roster { players, watchers }));
-        for member in self.members.keys() {
+        // Whoever has not been welcomed is told afterwards.
+        for member in self.members.keys().filter(|member| self.is_welcome(**member)) {
             out.push_again(Output::Send(*member, Channel::Control));
         }
     }
@@ -184,6 +201,7 @@ impl Session {
     pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
         let Some(membership) = self.members.remove(&member) else { return };
         self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
+        self.on_giver_left(now, member, out);
         if let Some(seat) = membership.seat {
             match &mut self.chairs[seat.index()] {
                 // Nobody has seen it come.

@@ -1,6 +1,6 @@
 //! Who comes back: what clients keep of a lost link, and what the relay owes those who come with it.
 
-use sametick_lockstep::message::{self, ToPeer};
+use sametick_lockstep::message::{self, SaveHead, ToPeer};
 use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Seat, Tick};
 
@@ -72,10 +72,11 @@ impl<G: Playable> World<G> {
         let Some((cable, id)) = cable.and_then(|cable| cable.session.map(|id| (cable, id))) else { return };
         let resumed = cable.resumed.filter(|resumed| resumed.session == id);
         match message::from_bytes(message) {
-            Ok(ToPeer::Welcome { seat, first, .. }) => {
+            Ok(ToPeer::Welcome { seat, first, save, .. }) => {
                 cable.place = seat.map(|seat| (id, seat));
                 let client = cable.client;
-                self.on_welcome(id, (client, member), resumed, seat, first);
+                self.check_beginning(id, client, resumed, first, save.as_ref());
+                self.on_welcome(id, (client, member), resumed.filter(|_| save.is_none()), resumed, seat);
             }
             Ok(ToPeer::Refused { why }) => {
                 let own = resumed.and_then(|it| self.referee(id)?.seat_of(it.member, member));
@@ -90,21 +91,43 @@ impl<G: Playable> World<G> {
         }
     }
 
+    /// Whoever joins is sent what it lacks: the ticks after what it has, or, if those are not kept or it has nothing, a save.
+    fn check_beginning(
+        &mut self,
+        id: SessionId,
+        client: usize,
+        resumed: Option<Resumed>,
+        first: Tick,
+        save: Option<&SaveHead>,
+    ) {
+        let have = resumed.map_or(Tick::ZERO, |resumed| resumed.have);
+        let Some(session) = self.relay.session(id) else { return };
+        let is_kept = have > Tick::ZERO && have.next() >= session.history().first();
+        let begins = save.map_or(have, |save| save.tick);
+        let is_newest = save.is_none_or(|save| session.save().is_some_and(|it| it.tick == save.tick));
+        if first != begins.next() || save.is_some() && is_kept || !is_newest {
+            let what = format!("client {client} has tick {have}, and is sent {first} first, after {save:?}");
+            self.fail(Checker::Back, what);
+        }
+        if let Some(save) = save {
+            self.figures.late_joins += 1;
+            let tick = save.tick;
+            self.note(|| format!("client {client} begins with the save after tick {tick}"));
+        }
+    }
+
     fn on_welcome(
         &mut self,
         id: SessionId,
         who: (usize, Member),
+        kept: Option<Resumed>,
         resumed: Option<Resumed>,
         seat: Option<Seat>,
-        first: Tick,
     ) {
         let have = resumed.map_or(Tick::ZERO, |resumed| resumed.have);
-        if first != have.next() {
-            self.fail(Checker::Back, format!("client {} has tick {have}, and is sent {first} first", who.0));
-        }
         let before = resumed.map(|resumed| resumed.member);
         let result = self.referee(id).map_or(Ok(false), |referee| referee.on_welcome(who, before, seat));
-        if let (Some(_), Ok(taken_over)) = (resumed, &result) {
+        if let (Some(_), Ok(taken_over)) = (kept, &result) {
             let how = if *taken_over { "and was never away" } else { "with what it has" };
             self.note(|| format!("client {} is back as {:?} {how}, at tick {have}", who.0, who.1));
             self.figures.back += 1;

@@ -4,7 +4,7 @@ use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
 use sametick_lockstep::relay;
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::Member;
-use sametick_sim::{Time, to_canonical};
+use sametick_sim::{Tick, Time, to_canonical};
 use sametick_wire::Closed;
 
 use super::{NEVER, World};
@@ -72,12 +72,9 @@ impl<G: Playable> World<G> {
         }
         let online = match self.take_kept(index, member) {
             Some(mut online) => {
-                let have = online.peer.confirmed().map(|(tick, _)| tick);
-                cable.resumed = { online.welcome }.zip(have).map(|((session, member), have)| Resumed {
-                    session,
-                    member,
-                    have,
-                });
+                let have = online.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+                cable.resumed =
+                    online.welcome.map(|(session, member)| Resumed { session, member, have });
                 online.peer.rejoin(local, Default::default());
                 Online { cable: slot, wake_at: Some(local), ..online }
             }
@@ -113,6 +110,7 @@ impl<G: Playable> World<G> {
             welcome: None,
             confirmed: Default::default(),
             resyncs: 0,
+            loads: 0,
             tampered: None,
             held: None,
         }
@@ -206,16 +204,16 @@ impl<G: Playable> World<G> {
         let Some(cable) = &cables[online.cable] else { return };
         online.note_welcome(cable.session, cable.member);
         let Some((tick, state)) = online.peer.confirmed() else { return };
-        let resyncs = online.peer.stats().resyncs;
+        let (resyncs, loads) = (online.peer.stats().resyncs, online.peer.stats().loads);
         let session = online.welcome.map(|(session, _)| session);
-        if tick == online.confirmed && resyncs == online.resyncs {
+        if tick == online.confirmed && resyncs == online.resyncs && loads == online.loads {
             return;
         }
         let referee = referees.iter_mut().rfind(|referee| Some(referee.id) == session);
         let Some(referee) = referee else { return };
         let mut found = None;
-        if resyncs != online.resyncs {
-            if online.tampered.is_none() {
+        if resyncs != online.resyncs || loads != online.loads {
+            if online.tampered.is_none() && resyncs != online.resyncs {
                 found = Some((
                     Checker::Desync,
                     format!("client {index} was given a state, and had the right one"),
@@ -227,7 +225,7 @@ impl<G: Playable> World<G> {
                 tampering.mended_at = Some(self.now);
                 figures.mended += 1;
             }
-            (online.tampered, online.resyncs) = (None, resyncs);
+            (online.tampered, online.resyncs, online.loads) = (None, resyncs, loads);
         } else if tick < online.confirmed {
             let what = format!("client {index} went back from tick {} to {tick}", online.confirmed);
             found = Some((Checker::Ticks, what));

@@ -1,6 +1,8 @@
 //! What is going to happen to a world: faults, their ends, and the phases of its life.
 
 use sametick_lockstep::peer::Status;
+use sametick_lockstep::session::SessionId;
+use sametick_sim::Tick;
 use sametick_wire::netem::Profile;
 
 use super::{SECOND_US, World};
@@ -31,6 +33,8 @@ pub(super) enum Event {
     WakeRelay,
     /// The disk works again.
     MendDisk,
+    /// A save is stored.
+    Stored(SessionId, Tick),
     /// A look at everything.
     Second,
     /// Faults stop.
@@ -51,7 +55,7 @@ impl<G: Playable> World<G> {
         self.plan_in(faulty_us + SETTLE_US + MEASURE_US, Event::End);
     }
 
-    fn plan_in(&mut self, us: u64, event: Event) {
+    pub(super) fn plan_in(&mut self, us: u64, event: Event) {
         self.planned += 1;
         self.agenda.insert((self.now.plus_micros(us), self.planned), event);
     }
@@ -77,6 +81,7 @@ impl<G: Playable> World<G> {
                 Event::Wake(client) => self.wake(client),
                 Event::WakeRelay => self.wake_relay(),
                 Event::MendDisk => self.mend_disk(),
+                Event::Stored(id, tick) => self.on_stored(id, tick),
                 Event::Second => {
                     self.look_at_everything();
                     self.plan_in(SECOND_US, Event::Second);
@@ -293,8 +298,10 @@ impl<G: Playable> World<G> {
     /// How many others play and can say what their state is.
     pub(super) fn players_but(&self, client: usize) -> usize {
         let plays = |it: &Online<G>| *it.peer.status() == Status::Playing && it.peer.seat().is_some();
-        let can_say =
-            |it: &Online<G>| self.cables[it.cable].as_ref().is_some_and(|cable| cable.there.is_some());
+        let can_say = |it: &Online<G>| {
+            let cable = self.cables[it.cable].as_ref().filter(|cable| cable.there.is_some());
+            cable.is_some_and(|cable| self.has_say(cable))
+        };
         let others = self.clients.iter().enumerate().filter(|(other, _)| *other != client);
         others.filter_map(|(_, it)| it.online.as_ref()).filter(|it| plays(it) && can_say(it)).count()
     }

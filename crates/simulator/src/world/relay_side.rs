@@ -158,6 +158,12 @@ impl<G: Playable> World<G> {
                     self.relay_wake_at = None;
                     break;
                 }
+                Output::Save(id) => self.on_save(id),
+                Output::WantSave(id, tick) => {
+                    self.note(|| format!("the relay asks for a save by replay, after tick {tick}"));
+                    let state = self.replay(id, tick);
+                    self.relay.handle(self.now, Input::Made(id, tick, state));
+                }
                 Output::Kick(..) => {}
             }
         }
@@ -313,11 +319,17 @@ impl<G: Playable> World<G> {
     fn replay(&self, id: SessionId, to: Tick) -> Option<Vec<u8>> {
         let session = self.relay.session(id)?;
         let setup = from_canonical(&session.facts().setup).ok()?;
-        let (mut state, mut inputs, mut from) = (G::new(&setup), Inputs::new(), Tick(1));
+        let (mut state, mut begun) = (G::new(&setup), Tick::ZERO);
+        match session.save().filter(|save| save.tick <= to) {
+            Some(save) => (state, begun) = (from_canonical(&save.state).ok()?, save.tick),
+            None if !session.history().is_whole() => return None,
+            None => {}
+        }
+        let (mut inputs, mut from) = (Inputs::new(), begun.next());
         while let Some(excerpt) = session.history().excerpt(from).filter(|_| from <= to) {
             from = excerpt.first + excerpt.ticks;
             let read = excerpt.read(|tick, rows| {
-                if tick <= to {
+                if tick > begun && tick <= to {
                     decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
                     state.step(&inputs);
                 }

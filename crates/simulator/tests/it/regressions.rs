@@ -17,6 +17,8 @@ fn play(title: Title, faults: &'static [Fault], seconds: u64, seeds: u64, change
             seats: 4,
             wait_for: 1,
             ticks_per_packet: None,
+            save_every_us: 20 * SECOND_US,
+            has_store: seed % 2 == 1,
             faulty_us: seconds * SECOND_US,
             gap_us: 8 * SECOND_US,
             bad_networks: false,

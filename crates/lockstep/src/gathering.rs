@@ -1,0 +1,239 @@
+//! How the relay comes by a save: it asks one peer after the other for a state, a piece at a time, and takes it only if it is the one
+//! that the players agree on. The relay hashes the bytes itself: nobody is believed.
+
+use alloc::vec::Vec;
+
+use sametick_sim::{StateHash, Tick, Time};
+
+use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToPeer};
+use crate::session::Member;
+
+/// Who does not answer for this long is passed over.
+pub const PATIENCE_US: u64 = 3_000_000;
+
+/// The first piece that is asked for, and the smallest ever: at a megabit a second it takes 16 ms, about a tick.
+const LEAST_PIECE: u32 = 2 << 10;
+
+/// The largest.
+const MOST_PIECE: u32 = 2 * PIECE_BYTES as u32;
+
+/// A piece that takes so much longer than the quickest was too large for its path: others have to get past it, too.
+const TARGET_US: u64 = 20_000;
+
+/// What became of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It goes on.
+    On,
+    /// The peer does not have it.
+    Missing,
+    /// The peer does not keep its word.
+    PassOver,
+    /// Here it is.
+    Complete(Vec<u8>),
+}
+
+/// A save that is being asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Gathering {
+    tick: Tick,
+    from: Member,
+    /// What the players agree on, once they do.
+    hash: Option<StateHash>,
+    /// How long the state is, once that was said.
+    length: Option<u32>,
+    bytes: Vec<u8>,
+    /// When the piece that is under way was asked for.
+    asked_at: Option<Time>,
+    piece: u32,
+    quickest_us: u64,
+    deadline: Time,
+}
+
+impl Gathering {
+    /// Asks a peer for its state after a tick, which it has, or will have at this time.
+    pub fn new(tick: Tick, from: Member, there_at: Time) -> Gathering {
+        Gathering {
+            tick,
+            from,
+            hash: None,
+            length: None,
+            bytes: Vec::new(),
+            asked_at: None,
+            piece: LEAST_PIECE,
+            quickest_us: u64::MAX,
+            deadline: there_at.plus_micros(PATIENCE_US),
+        }
+    }
+
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    pub fn from(&self) -> Member {
+        self.from
+    }
+
+    /// Whether nothing has come for too long. Players may take their time to agree, and that is nobody's fault.
+    pub fn is_overdue(&self, now: Time) -> bool {
+        now >= self.deadline && (self.length.is_none() || self.hash.is_some())
+    }
+
+    /// Whether the players never will agree on that tick.
+    pub fn is_hopeless(&self, closed: Tick, remembered_ticks: u32) -> bool {
+        self.hash.is_none() && closed.ticks_since(self.tick) > remembered_ticks
+    }
+
+    /// The players agree on the state of its tick.
+    pub fn on_agreed(&mut self, now: Time, hash: StateHash) {
+        if self.hash.is_none() {
+            self.hash = Some(hash);
+            self.deadline = self.deadline.max(now.plus_micros(PATIENCE_US));
+        }
+    }
+
+    /// The peer says how long its state is.
+    pub fn on_offer(&mut self, now: Time, member: Member, tick: Tick, bytes: Option<u32>) -> Step {
+        if (member, tick) != (self.from, self.tick) || self.length.is_some() {
+            return Step::On;
+        }
+        match bytes {
+            None => Step::Missing,
+            Some(bytes) if bytes == 0 || bytes as usize > MAX_STATE => Step::PassOver,
+            Some(bytes) => {
+                self.length = Some(bytes);
+                self.deadline = now.plus_micros(PATIENCE_US);
+                Step::On
+            }
+        }
+    }
+
+    /// What to ask for next, if it is time to.
+    pub fn ask(&mut self, now: Time) -> Option<ToPeer> {
+        let length = self.length.filter(|_| self.hash.is_some() && self.asked_at.is_none())?;
+        self.asked_at = Some(now);
+        self.deadline = now.plus_micros(PATIENCE_US);
+        let offset = self.bytes.len() as u32;
+        Some(ToPeer::GivePiece { tick: self.tick, offset, bytes: self.piece.min(length - offset) })
+    }
+
+    /// A piece has come.
+    pub fn on_piece(&mut self, now: Time, member: Member, piece: &Piece) -> Step {
+        if (member, piece.tick) != (self.from, self.tick) {
+            return Step::On;
+        }
+        let (Some(asked_at), Some(length), Some(hash)) = (self.asked_at.take(), self.length, self.hash)
+        else {
+            return Step::PassOver;
+        };
+        let left = length as usize - self.bytes.len();
+        let is_asked_for = piece.offset as usize == self.bytes.len()
+            && (1..=left.min(self.piece as usize)).contains(&piece.bytes.len());
+        if !is_asked_for {
+            return Step::PassOver;
+        }
+        self.bytes.extend_from_slice(&piece.bytes);
+        self.adapt(now.micros_since(asked_at));
+        if self.bytes.len() < length as usize {
+            return Step::On;
+        }
+        match StateHash::of_bytes(&self.bytes) == hash {
+            true => Step::Complete(core::mem::take(&mut self.bytes)),
+            false => Step::PassOver,
+        }
+    }
+
+    /// Larger pieces where they are no trouble, smaller ones where a queue builds up.
+    fn adapt(&mut self, took_us: u64) {
+        self.quickest_us = self.quickest_us.min(took_us);
+        let is_quick = took_us <= self.quickest_us + TARGET_US;
+        let piece = if is_quick { self.piece * 2 } else { self.piece / 2 };
+        self.piece = piece.clamp(LEAST_PIECE, MOST_PIECE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    /// Plays a peer that has `bytes`, while the players agree on `hash`.
+    fn gather(bytes: &[u8], hash: StateHash, took_ms: impl Fn(usize) -> u64) -> (Step, Vec<usize>) {
+        let (peer, tick, mut now) = (Member(1), Tick(60), 0);
+        let mut gathering = Gathering::new(tick, peer, at(0));
+        assert_eq!(gathering.ask(at(0)), None);
+        assert_eq!(gathering.on_offer(at(0), peer, tick, Some(bytes.len() as u32)), Step::On);
+        assert_eq!(gathering.ask(at(0)), None, "nothing is agreed on");
+        gathering.on_agreed(at(0), hash);
+        let mut pieces = vec![];
+        while let Some(ToPeer::GivePiece { offset, bytes: most, .. }) = gathering.ask(at(now)) {
+            assert_eq!(gathering.ask(at(now)), None, "one at a time");
+            let piece = bytes[offset as usize..][..most as usize].to_vec();
+            now += took_ms(piece.len());
+            pieces.push(piece.len());
+            match gathering.on_piece(at(now), peer, &Piece { tick, offset, bytes: piece }) {
+                Step::On => {}
+                end => return (end, pieces),
+            }
+        }
+        panic!("it never ends");
+    }
+
+    #[test]
+    fn a_state_comes_in_pieces_and_is_taken_if_it_is_the_agreed_one() {
+        let bytes: Vec<u8> = (0..300_000u32).map(|at| at as u8).collect();
+        let hash = StateHash::of_bytes(&bytes);
+        let (step, pieces) = gather(&bytes, hash, |_| 40);
+        assert_eq!(step, Step::Complete(bytes.clone()));
+        assert!(pieces.len() < 20, "{pieces:?}");
+        assert_eq!(gather(&bytes, StateHash(hash.0 ^ 1), |_| 40).0, Step::PassOver);
+    }
+
+    #[test]
+    fn on_a_slow_line_pieces_stay_small() {
+        let bytes = vec![7; 200_000];
+        // A megabit a second, and 50 ms there and back.
+        let (_, pieces) = gather(&bytes, StateHash::of_bytes(&bytes), |len| 50 + len as u64 / 125);
+        assert!(pieces[4..].iter().all(|len| *len <= 8 << 10), "{pieces:?}");
+    }
+
+    #[test]
+    fn whoever_says_something_else_than_was_asked_for_is_passed_over() {
+        let (peer, tick) = (Member(1), Tick(60));
+        let begun = || {
+            let mut gathering = Gathering::new(tick, peer, at(0));
+            gathering.on_agreed(at(0), StateHash(1));
+            gathering
+        };
+        let mut gathering = begun();
+        assert_eq!(gathering.on_offer(at(0), peer, tick, None), Step::Missing);
+        assert_eq!(gathering.on_offer(at(0), peer, tick, Some(0)), Step::PassOver);
+        assert_eq!(gathering.on_offer(at(0), peer, tick, Some(MAX_STATE as u32 + 1)), Step::PassOver);
+        assert_eq!(gathering.on_offer(at(0), Member(2), tick, None), Step::On, "nobody asked them");
+        let piece = |offset, len| Piece { tick, offset, bytes: vec![0; len] };
+        assert_eq!(gathering.on_piece(at(0), peer, &piece(0, 5)), Step::PassOver, "nobody asked for it");
+        for (offset, len) in [(1, 5), (0, 0), (0, 11)] {
+            let mut gathering = begun();
+            gathering.on_offer(at(0), peer, tick, Some(10));
+            assert!(gathering.ask(at(0)).is_some());
+            assert_eq!(gathering.on_piece(at(0), peer, &piece(offset, len)), Step::PassOver);
+        }
+    }
+
+    #[test]
+    fn silence_is_not_waited_for_but_players_may_take_their_time_to_agree() {
+        let (peer, tick) = (Member(1), Tick(60));
+        let mut gathering = Gathering::new(tick, peer, at(500));
+        assert!(!gathering.is_overdue(at(3_499)) && gathering.is_overdue(at(3_500)));
+        gathering.on_offer(at(600), peer, tick, Some(10));
+        assert!(!gathering.is_overdue(at(60_000)));
+        assert!(!gathering.is_hopeless(Tick(500), 480) && gathering.is_hopeless(Tick(541), 480));
+        gathering.on_agreed(at(60_000), StateHash(1));
+        gathering.ask(at(60_000));
+        assert!(!gathering.is_overdue(at(62_999)) && gathering.is_overdue(at(63_000)));
+    }
+}

@@ -1,0 +1,234 @@
+//! How a peer comes to the present: by a save that it takes piece by piece, and by ticks that it simulates in slices, so that
+//! whoever drives it never waits long.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use sametick_sim::{Game, Seat, StateHash, Tick, Time, from_canonical};
+use sametick_wire::{Channel, Malformed};
+
+use crate::history::{Excerpt, MAX_HISTORY};
+use crate::message::{MAX_STATE, MAX_WANTED, PIECE_BYTES, Piece, SaveHead, ToRelay};
+use crate::peer::{Peer, Status};
+use crate::play::Play;
+use crate::rows::Table;
+
+/// The first slice; at the usual tens of microseconds a tick, a few milliseconds.
+const FIRST_SLICE_TICKS: u32 = 128;
+
+/// No slice is shorter, however slow the machine.
+const LEAST_SLICE_TICKS: u32 = 16;
+
+/// None is longer: what has to be shown meanwhile is shown a few times a second even where time seems to stand still.
+const MOST_SLICE_TICKS: u32 = 4_096;
+
+/// Slices that are over sooner are made longer: half a frame on most screens.
+const SHORT_SLICE_US: u64 = 8_000;
+
+/// Those that take longer are made shorter.
+const LONG_SLICE_US: u64 = 25_000;
+
+/// What is said of a state whose bytes are not what was announced.
+pub const WRONG_SAVE: &str = "the save that the relay sent is not the one that the players agreed on";
+
+/// How far a peer has come with what happened before it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of a save that have come, and how many there are; none if it does not begin with one.
+    pub bytes: (u32, u32),
+    /// Ticks that have been simulated, and how many are known to be there.
+    pub ticks: (u32, u32),
+}
+
+impl Progress {
+    /// All of it together, from 0 to 1.
+    pub fn share(&self) -> f32 {
+        let share = |(done, all): (u32, u32)| (done as f32 / all.max(1) as f32).clamp(0.0, 1.0);
+        match (self.bytes.1, self.ticks.1) {
+            (0, _) => share(self.ticks),
+            (_, 0) => share(self.bytes) / 2.0,
+            _ => (share(self.bytes) + share(self.ticks)) / 2.0,
+        }
+    }
+}
+
+/// A save that is on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Loading {
+    head: SaveHead,
+    table: Table,
+    seat: Option<Seat>,
+    closed: Tick,
+    bytes: Vec<u8>,
+    /// Up to where pieces have been asked for.
+    wanted: usize,
+}
+
+impl Loading {
+    pub const fn seat(&self) -> Option<Seat> {
+        self.seat
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { bytes: (self.bytes.len() as u32, self.head.bytes), ticks: (0, 0) }
+    }
+}
+
+/// Ticks that are still to be simulated.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    excerpts: VecDeque<Excerpt>,
+    bytes: usize,
+    slice_ticks: u32,
+    sliced_at: Time,
+    /// A slice was simulated since something last happened.
+    pub is_sliced: bool,
+}
+
+impl Backlog {
+    pub const fn new() -> Backlog {
+        Backlog {
+            excerpts: VecDeque::new(),
+            bytes: 0,
+            slice_ticks: FIRST_SLICE_TICKS,
+            sliced_at: Time::ZERO,
+            is_sliced: false,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.excerpts.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.excerpts.clear();
+        self.bytes = 0;
+    }
+
+    /// Takes ticks that can be read by themselves and follow those that are there, or `confirmed`.
+    pub fn push(&mut self, confirmed: Tick, excerpt: Excerpt) -> Result<(), Malformed> {
+        let reach = self.excerpts.back().map_or(confirmed, |last| last.last().max(confirmed));
+        let is_next = excerpt.first.0 <= reach.0.saturating_add(1);
+        if !is_next || self.bytes + excerpt.bytes.len() > 2 * MAX_HISTORY {
+            return Err(Malformed::Forbidden);
+        }
+        excerpt.read(|_, _| ()).map_err(|_| Malformed::Forbidden)?;
+        if excerpt.last() > reach {
+            self.bytes += excerpt.bytes.len();
+            self.excerpts.push_back(excerpt);
+        }
+        Ok(())
+    }
+
+    /// How many ticks to simulate now: as many as took a good while, the last time.
+    fn next_slice(&mut self, now: Time) -> u32 {
+        let took_us = now.micros_since(self.sliced_at);
+        let ticks = match took_us {
+            0..SHORT_SLICE_US => self.slice_ticks * 2,
+            LONG_SLICE_US.. => self.slice_ticks / 2,
+            _ => self.slice_ticks,
+        };
+        self.sliced_at = now;
+        self.slice_ticks = ticks.clamp(LEAST_SLICE_TICKS, MOST_SLICE_TICKS);
+        self.slice_ticks
+    }
+
+    fn step<G: Game>(&mut self, now: Time, play: &mut Play<G>) -> Result<(), Malformed> {
+        let to = Tick(play.confirmed().0.0.saturating_add(self.next_slice(now)));
+        self.is_sliced = true;
+        while let Some(excerpt) = self.excerpts.front().filter(|_| play.confirmed().0 < to) {
+            play.on_excerpt(excerpt, to)?;
+            if play.confirmed().0 >= excerpt.last() {
+                self.bytes -= excerpt.bytes.len();
+                self.excerpts.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<G: Game> Peer<G> {
+    /// How far it has come with what happened before it came.
+    pub fn catching_up(&self) -> Progress {
+        match (&self.loading, &self.play) {
+            (Some(loading), _) => loading.progress(),
+            (None, Some(play)) => Progress { bytes: self.loaded, ticks: play.progress() },
+            (None, None) => Progress::default(),
+        }
+    }
+
+    /// Begins with a save, in a session whose last closed tick is `closed`. What has come of the same one before is not asked
+    /// for again.
+    pub(super) fn begin_loading(
+        &mut self,
+        seat: Option<Seat>,
+        closed: Tick,
+        head: SaveHead,
+    ) -> Result<(), Malformed> {
+        let table = Table::from_bytes(&head.table).map_err(|_| Malformed::Forbidden)?;
+        if head.bytes == 0 || head.bytes as usize > MAX_STATE || head.tick == Tick(u32::MAX) {
+            return Err(Malformed::Forbidden);
+        }
+        let before = self.loading.take().filter(|loading| loading.head == head);
+        let bytes = before.map(|loading| loading.bytes).unwrap_or_default();
+        self.loading = Some(Loading { head, table, seat, closed, wanted: bytes.len(), bytes });
+        self.backlog.clear();
+        self.status = Status::CatchingUp;
+        self.want_pieces();
+        Ok(())
+    }
+
+    fn want_pieces(&mut self) {
+        let Some(loading) = &mut self.loading else { return };
+        let (tick, length) = (loading.head.tick, loading.head.bytes as usize);
+        let to = length.min(loading.bytes.len() + MAX_WANTED * PIECE_BYTES);
+        let from = loading.wanted;
+        loading.wanted = to.max(from);
+        for offset in (from..to).step_by(PIECE_BYTES) {
+            self.tell(Channel::Control, &ToRelay::Want { tick, offset: offset as u32 });
+        }
+    }
+
+    /// A piece of a save has come.
+    pub(super) fn on_piece(&mut self, piece: &Piece) -> Result<(), Malformed> {
+        // Of one that was given up for another some may still be on its way.
+        let Some(loading) = self.loading.as_mut().filter(|it| it.head.tick == piece.tick) else { return Ok(()) };
+        let left = loading.head.bytes as usize - loading.bytes.len();
+        if piece.offset as usize != loading.bytes.len() || piece.bytes.len() != left.min(PIECE_BYTES) {
+            return Err(Malformed::Forbidden);
+        }
+        loading.bytes.extend_from_slice(&piece.bytes);
+        if loading.bytes.len() < loading.head.bytes as usize {
+            self.want_pieces();
+            return Ok(());
+        }
+        self.load();
+        self.use_early()
+    }
+
+    /// The save is here: plays on from it, if it is the right one.
+    fn load(&mut self) {
+        let Some(Loading { head, table, seat, closed, bytes, .. }) = self.loading.take() else { return };
+        let is_right = StateHash::of_bytes(&bytes) == head.hash;
+        let state: Option<G> = from_canonical(&bytes).ok().filter(|_| is_right);
+        let Some(state) = state.filter(|state| StateHash::of(state) == head.hash) else {
+            self.status = Status::Refused(WRONG_SAVE.into());
+            return;
+        };
+        self.stats.loads += 1;
+        self.loaded = (head.bytes, head.bytes);
+        self.noted = head.tick;
+        self.play = Some(Play::after(seat, state, head.tick, table, closed));
+        let ask = ToRelay::Resend { from: head.tick.next() };
+        self.tell(Channel::Control, &ask);
+        self.asked_at = Some(self.now);
+    }
+
+    /// Simulates a slice of what was closed before, if there is any and it has not been done since something last happened.
+    pub(super) fn simulate_slice(&mut self) {
+        let Some(play) = self.play.as_mut().filter(|_| !self.backlog.is_empty()) else { return };
+        let result = self.backlog.step(self.now, play);
+        let result = if self.backlog.is_empty() { result.and_then(|()| self.use_early()) } else { result };
+        self.fault = self.fault.or(result.err());
+    }
+}

@@ -1,0 +1,486 @@
+//! The saves of a session: who is asked for one and when, who begins with it, and what can be forgotten then (L13, L16).
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use sametick_sim::record::Record;
+use sametick_sim::{StateHash, Tick, Time};
+use sametick_wire::claims::HOLD_US;
+use sametick_wire::{Channel, Malformed};
+
+use crate::compaction::{Compaction, Look};
+use crate::gathering::{Gathering, Step};
+use crate::message::{
+    CHECK_EVERY, MAX_WANTED, PIECE_BYTES, Piece, RECENT_TICKS, Resume, SaveHead, ToPeer, ToRelay,
+};
+use crate::planted::{self, Bug};
+use crate::relay::Output;
+use crate::rows::Table;
+use crate::session::{Member, Out, Session, send};
+
+/// Whoever joins waits at most this long for a save that is being made, and then begins with what there is.
+pub const JOIN_PATIENCE_US: u64 = 2_000_000;
+
+/// For somebody who catches up, what they still need is kept for this long, and no save is made.
+pub const CATCH_UP_PATIENCE_US: u64 = 60_000_000;
+
+/// Saves are passed on at this many bytes a second, to all who join a session together: 32 megabits.
+pub const PASS_ON_PER_SECOND: u64 = 4 << 20;
+
+/// So many bytes may be passed on at once after a pause.
+const PASS_ON_AT_ONCE: u64 = 8 * PIECE_BYTES as u64;
+
+/// After so many ticks nobody says any more what the state of a tick was, and it will never be agreed on.
+const FORGOTTEN_TICKS: u32 = crate::checks::MAX_CHECKS as u32 * CHECK_EVERY;
+
+/// What a save is called in a log, where one is stored: its key below that of the session.
+pub const STORED_AS: &str = "save";
+
+/// The same where only the relay has it.
+pub const KEPT_IN: &str = "memory";
+
+/// The state of a session after a tick, as its players agree on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Save {
+    /// After which tick.
+    pub tick: Tick,
+    /// What its bytes hash to.
+    pub hash: StateHash,
+    /// Its canonical bytes, which only the game understands.
+    pub state: Vec<u8>,
+    /// Who sat where.
+    pub table: Table,
+}
+
+impl Save {
+    fn head(&self) -> SaveHead {
+        let (tick, hash, bytes) = (self.tick, self.hash, self.state.len() as u32);
+        SaveHead { tick, hash, bytes, table: self.table.to_bytes() }
+    }
+}
+
+/// With what somebody begins.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// With what it has, or the setup: the ticks from this one on.
+    Ticks(Tick),
+    /// With a save, and the ticks after it.
+    Save(Arc<Save>),
+}
+
+impl Source {
+    /// The first tick that follows.
+    pub fn first(&self) -> Tick {
+        match self {
+            Source::Ticks(first) => *first,
+            Source::Save(save) => save.tick.next(),
+        }
+    }
+}
+
+/// How far a peer has come.
+#[derive(Clone, Debug)]
+pub(crate) enum Stage {
+    /// It has not been answered, for a save that is being made; at most until this time.
+    Waiting(Time),
+    /// It has been sent what it lacks, and has not shown yet that it has come so far.
+    CatchingUp {
+        since: Time,
+        /// The first tick that it may still ask for.
+        needs: Tick,
+        /// It begins with this.
+        save: Option<Arc<Save>>,
+        /// It had nothing of its own: until it has caught up it cannot say what is right.
+        is_new: bool,
+    },
+    /// It takes part.
+    Level,
+}
+
+impl Stage {
+    /// Whether it says what the state is, or will in a moment.
+    pub fn has_say(&self) -> bool {
+        !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { is_new: true, .. })
+    }
+
+    /// Whether it can use ticks: who begins with a save asks for them when it has that.
+    pub fn takes_ticks(&self) -> bool {
+        !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { save: Some(_), .. })
+    }
+
+    /// The first tick that has to be kept for it.
+    fn needs(&self, now: Time) -> Option<Tick> {
+        match self {
+            Stage::CatchingUp { since, needs, .. } => {
+                Some(*needs).filter(|_| now.micros_since(*since) < CATCH_UP_PATIENCE_US)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a session knows of its saves.
+#[derive(Clone, Debug)]
+pub(crate) struct Saves {
+    newest: Option<Arc<Save>>,
+    /// What lies up to here need not be kept for the sake of the log.
+    settled: Tick,
+    compaction: Compaction,
+    gathering: Option<Gathering>,
+    /// Who could not give one, this time.
+    tried: Vec<Member>,
+    /// Who was asked last: next time it is somebody else's turn.
+    asked: Option<Member>,
+    /// Recent states were no longer there: ask for one to come.
+    ahead: bool,
+    /// Nobody is there, and the last save has been asked for.
+    ended: bool,
+    /// Pieces that were asked for.
+    wants: VecDeque<(Member, u32)>,
+    /// How many bytes may be passed on now.
+    allowance: u64,
+    allowed_at: Time,
+}
+
+impl Saves {
+    pub fn new(compaction: Compaction) -> Saves {
+        Saves {
+            newest: None,
+            settled: Tick::ZERO,
+            compaction,
+            gathering: None,
+            tried: Vec::new(),
+            asked: None,
+            ahead: false,
+            ended: false,
+            wants: VecDeque::new(),
+            allowance: PASS_ON_AT_ONCE,
+            allowed_at: Time::ZERO,
+        }
+    }
+
+    /// Lets time pass.
+    fn earn(&mut self, now: Time) {
+        let earned = now.micros_since(self.allowed_at).min(1_000_000) * PASS_ON_PER_SECOND / 1_000_000;
+        self.allowance = (self.allowance + earned).min(PASS_ON_AT_ONCE);
+        self.allowed_at = self.allowed_at.max(now);
+    }
+}
+
+impl Session {
+    /// The newest save, if there is one.
+    pub fn save(&self) -> Option<&Save> {
+        self.saves.newest.as_deref()
+    }
+
+    /// How many bytes are kept: of closed ticks, and of the save.
+    pub fn kept_bytes(&self) -> usize {
+        self.history.bytes() + self.save().map_or(0, |save| save.state.len())
+    }
+
+    /// With what somebody begins who joins, perhaps again; with nothing, if too much has been forgotten.
+    pub(super) fn source(&self, resume: Option<&Resume>) -> Option<Source> {
+        let more = 1 + u32::from(planted::has(Bug::FirstMissed));
+        let next = resume.map(|resume| Tick(resume.have.0.saturating_add(more)));
+        let (first, last) = (self.history.first(), self.history.last());
+        let is_kept = |next: &Tick| *next > Tick(1) && *next >= first && next.0 <= last.0 + 1;
+        let own = next.filter(is_kept).map(Source::Ticks);
+        let whole = || self.history.is_whole().then_some(Source::Ticks(Tick(1)));
+        own.or_else(|| self.useful_save().map(Source::Save)).or_else(whole)
+    }
+
+    /// The newest save, if all ticks after it are kept.
+    fn useful_save(&self) -> Option<Arc<Save>> {
+        self.saves.newest.clone().filter(|save| save.tick.next() >= self.history.first())
+    }
+
+    /// Whether somebody who would begin there better waits for a save. Asks for one if it is time to.
+    pub(super) fn is_worth_waiting(&mut self, now: Time, source: &Source, out: &mut Out) -> bool {
+        let has_own = matches!(source, Source::Ticks(first) if *first > Tick(1));
+        if has_own || !self.saves.compaction.is_long(self.facts.rate, self.history.last()) {
+            return false;
+        }
+        self.consider_saving(now, true, out);
+        self.saves.gathering.is_some()
+    }
+
+    fn consider_saving(&mut self, now: Time, joining: bool, out: &mut Out) {
+        let look = Look {
+            joining,
+            reached: self.agreement.agreed(),
+            catching_up: self.members.values().any(|it| it.stage.needs(now).is_some()),
+            ..Look::at(now, self.facts.rate, self.history.last())
+        };
+        if self.saves.gathering.is_none() && self.saves.compaction.due(&look).is_some() {
+            (self.saves.ahead, self.saves.tried) = (false, Vec::new());
+            self.ask_somebody(now, out);
+        }
+    }
+
+    /// Asks the next who has the state that was agreed on; a replay if there is nobody.
+    fn ask_somebody(&mut self, now: Time, out: &mut Out) {
+        let (agreed, closed) = (self.agreement.agreed(), self.history.last());
+        let mut holders = self.agreement.holders(agreed);
+        holders.retain(|member| self.members.contains_key(member) && !self.saves.tried.contains(member));
+        let later = holders.iter().find(|member| Some(**member) > self.saves.asked);
+        let Some(from) = later.or(holders.first()).copied() else { return self.give_up(now, agreed, out) };
+        let is_recent = closed.ticks_since(agreed) <= RECENT_TICKS / 2;
+        let tick = if is_recent && !self.saves.ahead {
+            agreed
+        } else {
+            Tick((closed.0 / CHECK_EVERY + 1) * CHECK_EVERY)
+        };
+        let wait_us = self.facts.rate.due_micros(Tick(tick.ticks_since(closed)));
+        self.saves.gathering = Some(Gathering::new(tick, from, now.plus_micros(wait_us)));
+        self.saves.asked = Some(from);
+        send(out, from, Channel::Control, &ToPeer::GiveSave { tick });
+    }
+
+    /// Nobody has given a save: those who wait for it begin with what there is.
+    fn give_up(&mut self, now: Time, tick: Tick, out: &mut Out) {
+        self.saves.gathering = None;
+        self.saves.compaction.on_failed(now);
+        out.push_bare(Output::WantSave(self.id, tick));
+        self.welcome_waiting(now, true, out);
+    }
+
+    fn pass_over(&mut self, now: Time, member: Member, out: &mut Out) {
+        self.saves.gathering = None;
+        self.saves.tried.push(member);
+        self.ask_somebody(now, out);
+    }
+
+    /// What a peer says about saves, its own or the relay's.
+    pub(super) fn on_save_message(
+        &mut self,
+        now: Time,
+        member: Member,
+        message: ToRelay,
+        out: &mut Out,
+    ) -> Result<(), Malformed> {
+        if let ToRelay::Want { tick, offset } = message {
+            return self.on_want(now, member, tick, offset, out);
+        }
+        let Some(gathering) = &mut self.saves.gathering else { return Ok(()) };
+        let step = match message {
+            ToRelay::Offer { tick, bytes } => gathering.on_offer(now, member, tick, bytes),
+            ToRelay::Piece(piece) => gathering.on_piece(now, member, &piece),
+            _ => Step::On,
+        };
+        let tick = gathering.tick();
+        match step {
+            Step::On => self.run_gathering(now, out),
+            Step::Missing if !self.saves.ahead => {
+                self.saves.ahead = true;
+                self.ask_somebody(now, out);
+            }
+            Step::Missing | Step::PassOver => self.pass_over(now, member, out),
+            Step::Complete(state) => {
+                self.saves.gathering = None;
+                self.take_save(now, tick, state, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with asking.
+    fn run_gathering(&mut self, now: Time, out: &mut Out) {
+        let closed = self.history.last();
+        let Some(gathering) = &mut self.saves.gathering else { return };
+        if let Some(hash) = self.agreement.hash_at(gathering.tick()) {
+            gathering.on_agreed(now, hash);
+        }
+        let from = gathering.from();
+        if gathering.is_hopeless(closed, FORGOTTEN_TICKS) {
+            let agreed = self.agreement.agreed();
+            self.give_up(now, agreed, out);
+        } else if gathering.is_overdue(now) {
+            self.pass_over(now, from, out);
+        } else if let Some(ask) = gathering.ask(now) {
+            send(out, from, Channel::Control, &ask);
+        }
+    }
+
+    /// What a replay has after a tick, as [`Output::WantSave`] asked for.
+    pub fn on_made(&mut self, now: Time, tick: Tick, state: Option<Vec<u8>>, out: &mut Out) {
+        let Some(state) = state else { return };
+        let agreed = self.agreement.hash_at(tick);
+        let is_right = agreed.is_none_or(|hash| hash == StateHash::of_bytes(&state));
+        if is_right && tick > self.saves.compaction.saved() && tick <= self.history.last() {
+            self.take_save(now, tick, state, out);
+        }
+    }
+
+    /// There is a save.
+    fn take_save(&mut self, now: Time, tick: Tick, state: Vec<u8>, out: &mut Out) {
+        if let Some(table) = self.history.table_after(tick) {
+            let hash = StateHash::of_bytes(&state);
+            self.saves.newest = Some(Arc::new(Save { tick, hash, state, table }));
+            self.saves.compaction.on_saved(tick);
+            out.push_bare(Output::Save(self.id));
+            if !self.saves.compaction.has_store() {
+                self.settle(now, tick, KEPT_IN, out);
+            }
+        } else {
+            self.saves.compaction.on_failed(now);
+        }
+        self.welcome_waiting(now, true, out);
+    }
+
+    /// The save of a tick is stored.
+    pub fn on_saved(&mut self, now: Time, tick: Tick, out: &mut Out) {
+        self.settle(now, tick, STORED_AS, out);
+    }
+
+    /// A save is where it belongs: that is written down, and what lies before it is no longer needed.
+    fn settle(&mut self, now: Time, tick: Tick, place: &str, out: &mut Out) {
+        let Some(save) = self.saves.newest.as_ref().filter(|save| save.tick == tick) else { return };
+        if tick > self.saves.settled {
+            let (hash, place) = (save.hash, place.into());
+            out.push_bare(Output::Record(self.id, Record::Snapshot { tick, hash, place }));
+            self.saves.settled = tick;
+            self.forget(now);
+        }
+    }
+
+    /// Forgets what nobody will ask for: what lies before the save, but not what those who catch up need, nor what those may who
+    /// have been cut off and come back.
+    fn forget(&mut self, now: Time) {
+        let hold_ticks = HOLD_US / self.facts.rate.tick_micros().max(1);
+        let back = Tick((u64::from(self.history.last().0).saturating_sub(hold_ticks)) as u32);
+        let needed = self.members.values().filter_map(|it| it.stage.needs(now)).min();
+        let needed = needed.map_or(back, |tick| Tick(tick.0.saturating_sub(1)));
+        self.history.forget(self.saves.settled.min(back).min(needed));
+    }
+
+    /// Answers those who have waited for a save: all of them, or those who have waited long enough.
+    fn welcome_waiting(&mut self, now: Time, all: bool, out: &mut Out) {
+        let is_over = |stage: &Stage| matches!(stage, Stage::Waiting(until) if all || *until <= now);
+        if !self.members.values().any(|it| is_over(&it.stage)) {
+            return;
+        }
+        let waiting: Vec<Member> =
+            self.members.iter().filter(|(_, it)| is_over(&it.stage)).map(|(member, _)| *member).collect();
+        self.send_ticks(out);
+        let (Some(epoch), Some(source)) = (self.epoch, self.source(None)) else { return };
+        for member in waiting {
+            self.welcome(now, epoch, member, source.clone(), out);
+        }
+        self.send_roster(out);
+    }
+
+    /// Sends somebody who lacks what is no longer kept a save to begin with. Whether there is one.
+    pub(super) fn load_anew(&mut self, now: Time, member: Member, out: &mut Out) -> bool {
+        let Some(save) = self.useful_save() else { return false };
+        let Some(membership) = self.members.get_mut(&member) else { return false };
+        let needs = save.tick.next();
+        membership.stage =
+            Stage::CatchingUp { since: now, needs, save: Some(save.clone()), is_new: !membership.stage.has_say() };
+        self.saves.wants.retain(|(other, _)| *other != member);
+        send(out, member, Channel::Control, &ToPeer::Load(save.head()));
+        true
+    }
+
+    /// What a welcome says of the save that somebody begins with.
+    pub(super) fn head_of(source: &Source) -> Option<SaveHead> {
+        match source {
+            Source::Ticks(_) => None,
+            Source::Save(save) => Some(save.head()),
+        }
+    }
+
+    /// Somebody who catches up has got so far.
+    pub(super) fn note_need(&mut self, member: Member, from: Tick) {
+        if let Some(Stage::CatchingUp { needs, .. }) = self.members.get_mut(&member).map(|it| &mut it.stage) {
+            *needs = from.max(*needs);
+        }
+    }
+
+    /// Somebody does what only those do who have caught up.
+    pub(super) fn note_level(&mut self, member: Member) {
+        if let Some(membership) = self.members.get_mut(&member)
+            && matches!(membership.stage, Stage::CatchingUp { .. })
+        {
+            membership.stage = Stage::Level;
+            self.saves.wants.retain(|(other, _)| *other != member);
+        }
+    }
+
+    fn on_want(
+        &mut self,
+        now: Time,
+        member: Member,
+        tick: Tick,
+        offset: u32,
+        out: &mut Out,
+    ) -> Result<(), Malformed> {
+        let Some(membership) = self.members.get(&member) else { return Ok(()) };
+        // It may not know yet that it is to begin with another one.
+        let Stage::CatchingUp { save: Some(save), .. } = &membership.stage else { return Ok(()) };
+        if save.tick != tick {
+            return Ok(());
+        }
+        let waiting = self.saves.wants.iter().filter(|(other, _)| *other == member).count();
+        let is_there = (offset as usize) < save.state.len() && offset as usize % PIECE_BYTES == 0;
+        if !is_there || waiting >= MAX_WANTED {
+            return Err(Malformed::Forbidden);
+        }
+        self.saves.wants.push_back((member, offset));
+        self.pass_on(now, out);
+        Ok(())
+    }
+
+    /// Sends pieces to those who asked for them, as many as may be sent now: one after the other, so that all get theirs.
+    fn pass_on(&mut self, now: Time, out: &mut Out) {
+        self.saves.earn(now);
+        while self.saves.allowance >= PIECE_BYTES as u64 {
+            let Some((member, offset)) = self.saves.wants.pop_front() else { return };
+            let stage = self.members.get(&member).map(|it| &it.stage);
+            let Some(Stage::CatchingUp { save: Some(save), .. }) = stage else { continue };
+            let rest = save.state.get(offset as usize..).unwrap_or_default();
+            let bytes = rest[..rest.len().min(PIECE_BYTES)].to_vec();
+            self.saves.allowance -= bytes.len() as u64;
+            let piece = Piece { tick: save.tick, offset, bytes };
+            send(out, member, Channel::Chunks, &ToPeer::Piece(piece));
+        }
+    }
+
+    /// Somebody has gone.
+    pub(super) fn on_giver_left(&mut self, now: Time, member: Member, out: &mut Out) {
+        self.saves.wants.retain(|(other, _)| *other != member);
+        if self.saves.gathering.as_ref().is_some_and(|gathering| gathering.from() == member) {
+            self.pass_over(now, member, out);
+        }
+    }
+
+    /// What is to be done about saves as time passes.
+    pub(super) fn look_after_saves(&mut self, now: Time, out: &mut Out) {
+        if self.epoch.is_none() {
+            return;
+        }
+        self.run_gathering(now, out);
+        self.pass_on(now, out);
+        self.welcome_waiting(now, false, out);
+        if self.members.is_empty() {
+            self.save_end(now, out);
+        } else {
+            self.saves.ended = false;
+            self.consider_saving(now, false, out);
+        }
+        if self.history.last().0.is_multiple_of(CHECK_EVERY) {
+            self.forget(now);
+        }
+    }
+
+    /// Everybody has gone, and the last tick with anybody is closed: only a replay can tell what it led to.
+    fn save_end(&mut self, now: Time, out: &mut Out) {
+        let closed = self.history.last();
+        let look = Look { ending: true, ..Look::at(now, self.facts.rate, closed) };
+        let is_over = self.chairs.iter().all(Option::is_none) && !self.saves.ended;
+        if is_over && self.saves.compaction.due(&look).is_some() {
+            self.saves.ended = true;
+            out.push_bare(Output::WantSave(self.id, closed));
+        }
+    }
+}

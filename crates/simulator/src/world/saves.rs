@@ -1,0 +1,48 @@
+//! Saves in a world: each is what really was, and storing one takes its time.
+
+use sametick_lockstep::relay::Input;
+use sametick_lockstep::session::{Session, SessionId};
+use sametick_sim::{StateHash, Tick, from_canonical};
+
+use super::mischief::Event;
+use super::{SECOND_US, World};
+use crate::cable::Cable;
+use crate::games::Playable;
+use crate::outcome::Checker;
+
+/// The longest that storing a save takes.
+const STORING_US: u64 = 20 * SECOND_US;
+
+impl<G: Playable> World<G> {
+    /// The relay has a save: it is the state of its tick.
+    pub(super) fn on_save(&mut self, id: SessionId) {
+        let Some(save) = self.relay.session(id).and_then(Session::save) else { return };
+        let (tick, hash) = (save.tick, StateHash::of_bytes(&save.state));
+        let digest = from_canonical(&save.state).ok().map(|state: G| state.digest());
+        let is_right = hash == save.hash && digest.is_some();
+        let real = self.referee(id).and_then(|referee| referee.digest(tick));
+        self.note(|| format!("there is a save after tick {tick}"));
+        if !is_right || digest != real {
+            self.fail(Checker::States, format!("the save after tick {tick} is not what was"));
+        }
+        self.figures.saves += 1;
+        if self.plan.has_store {
+            let wait_us = self.rng.below(STORING_US);
+            self.plan_in(wait_us, Event::Stored(id, tick));
+        }
+    }
+
+    pub(super) fn on_stored(&mut self, id: SessionId, tick: Tick) {
+        if self.relay_stalled {
+            return self.plan_in(SECOND_US, Event::Stored(id, tick));
+        }
+        self.relay.handle(self.now, Input::Saved(id, tick));
+        self.relay_told = true;
+    }
+
+    /// Whether the relay takes the word of whoever is at the other end of a cable.
+    pub(super) fn has_say(&self, cable: &Cable) -> bool {
+        let session = cable.session.and_then(|id| self.relay.session(id));
+        session.is_some_and(|it| it.participants().any(|it| it.member == cable.member && it.has_say))
+    }
+}
