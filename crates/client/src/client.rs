@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sametick_lockstep::peer::Progress;
 use sametick_sim::{Tick, Time};
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
@@ -199,6 +200,11 @@ impl<S: Side> Client<S> {
     /// The same, to look at it: what is shown moves on by being looked at.
     pub fn side_mut(&mut self) -> Option<&mut S> {
         self.side.as_mut()
+    }
+
+    /// While it is catching up: the bytes of a save that have come, and the ticks that have been simulated since.
+    pub fn catching_up(&self) -> Progress {
+        self.side.as_ref().map(S::catching_up).unwrap_or_default()
     }
 
     /// The carrier that was dialled last.

@@ -21,5 +21,6 @@ mod status;
 
 pub use client::{Carried, Client, Input, Output, Plan};
 pub use route::Attempt;
+pub use sametick_lockstep::peer::Progress;
 pub use side::{Side, Standing};
 pub use status::{Status, Totals};

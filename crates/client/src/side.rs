@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_lockstep::peer::{self, Peer};
+use sametick_lockstep::peer::{self, Peer, Progress};
 use sametick_room::view::{self, View};
 use sametick_sim::replica::{Hosted, hosted_schema_of};
 use sametick_sim::{Game, Tick, Time, schema_hash_of};
@@ -64,6 +64,9 @@ pub trait Side {
     /// What it is doing.
     fn standing(&self) -> Standing;
 
+    /// How far it has come with what happened before it came.
+    fn catching_up(&self) -> Progress;
+
     /// The last tick that it knows to have happened. It goes back only where a session has begun anew.
     fn reached(&self) -> Tick;
 }
@@ -112,6 +115,10 @@ impl<G: Game> Side for Peer<G> {
             peer::Status::WaitingForRelay => Standing::Ahead,
             peer::Status::Refused(why) => Standing::Refused(why.clone()),
         }
+    }
+
+    fn catching_up(&self) -> Progress {
+        self.catching_up()
     }
 
     fn reached(&self) -> Tick {
@@ -163,6 +170,11 @@ impl<G: Hosted> Side for View<G> {
             // What is shown stands still for a moment whenever an update is lost; silence is the client's to notice.
             view::Status::Playing | view::Status::Frozen => Standing::Playing,
         }
+    }
+
+    /// What a view is shown begins with the present.
+    fn catching_up(&self) -> Progress {
+        Progress::default()
     }
 
     fn reached(&self) -> Tick {

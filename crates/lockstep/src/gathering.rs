@@ -94,11 +94,12 @@ impl Gathering {
 
     /// The peer says how long its state is.
     pub fn on_offer(&mut self, now: Time, member: Member, tick: Tick, bytes: Option<u32>) -> Step {
-        if (member, tick) != (self.from, self.tick) || self.length.is_some() {
+        if (member, tick) != (self.from, self.tick) {
             return Step::On;
         }
         match bytes {
             None => Step::Missing,
+            Some(_) if self.length.is_some() => Step::On,
             Some(bytes) if bytes == 0 || bytes as usize > MAX_STATE => Step::PassOver,
             Some(bytes) => {
                 self.length = Some(bytes);

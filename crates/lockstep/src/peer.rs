@@ -10,14 +10,12 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::diagnostics::Diagnostics;
 use crate::history::Excerpt;
-use crate::message::{
-    self, Claim, Join, MAX_SETUP, MAX_STATE, PIECE_BYTES, Pace, Piece, Run, Seated, ToPeer, ToRelay, put_inputs,
-};
+use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay};
 use crate::meter::Meter;
 use crate::play::Play;
 use crate::rows::{Opaque, Table};
 use sametick_wire::outbox::Outbox;
-use sametick_wire::pacer::{Arrived, MAX_BATCH, PACE_EVERY, Pacer, Path};
+use sametick_wire::pacer::{Arrived, MAX_BATCH, Pacer, Path};
 pub use sametick_wire::side::{Input, Output};
 
 /// How far the state on screen may run ahead of the confirmed one. Beyond it the peer waits for the relay.
@@ -32,14 +30,13 @@ const ASK_AGAIN_US: u64 = 500_000;
 /// Much that is on its way may come slowly; it is asked for again only when nothing of it has come for this long.
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
 
-/// No larger part of a save is given at once, whatever is asked for.
-const MAX_PIECE: usize = 4 * PIECE_BYTES;
-
+mod acting;
+mod giving;
 mod joining;
 mod loading;
 
-pub use loading::{Progress, WRONG_SAVE};
 use loading::{Backlog, Loading};
+pub use loading::{Progress, WRONG_SAVE};
 
 /// What a peer is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -241,7 +238,7 @@ impl<G: Game> Peer<G> {
     pub fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = self.now.max(now);
         self.backlog.is_sliced = false;
-        if let Some(fault) = self.fault.take() {
+        if let Some(fault) = self.fault {
             return Err(fault);
         }
         match input {
@@ -281,7 +278,8 @@ impl<G: Game> Peer<G> {
         if let Some(channel) = self.outbox.pop(buf) {
             return Output::Send(channel);
         }
-        if !self.backlog.is_empty() {
+        if !self.backlog.is_empty() && self.status.takes_part() {
+            self.status = Status::CatchingUp;
             return Output::WakeAt(self.now);
         }
         let Some(play) = self.play.as_mut().filter(|_| self.status.takes_part()) else {
@@ -339,7 +337,10 @@ impl<G: Game> Peer<G> {
                 if u32::from(rate) != G::RATE.per_second() {
                     return Err(Malformed::Forbidden);
                 }
-                self.claim = Some(claim);
+                // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
+                if self.claim.replace(claim).is_some_and(|before| before.run != claim.run) {
+                    self.play = None;
+                }
                 if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {
                     return self.begin_loading(seat, closed, head);
                 }
@@ -378,20 +379,12 @@ impl<G: Game> Peer<G> {
                 }
                 Ok(())
             }
-            (ToPeer::GiveSave { tick }, play) => {
-                match play {
-                    Some(play) => play.offer(tick),
-                    None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
-                }
-                self.tell_offer(tick);
+            (ToPeer::GiveSave { tick }, _) => {
+                self.on_give_save(tick);
                 Ok(())
             }
-            (ToPeer::GivePiece { tick, offset, bytes }, play) => {
-                let most = (bytes as usize).min(MAX_PIECE);
-                match play.as_mut().and_then(|play| play.piece(tick, offset as usize, most)) {
-                    Some(bytes) => self.tell(Channel::Chunks, &ToRelay::Piece(Piece { tick, offset, bytes })),
-                    None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
-                }
+            (ToPeer::GivePiece { tick, offset, bytes }, _) => {
+                self.on_give_piece(tick, offset, bytes);
                 Ok(())
             }
             (ToPeer::Resync { tick, state }, Some(play)) => {
@@ -484,64 +477,5 @@ impl<G: Game> Peer<G> {
             self.launch(confirmed);
         }
         self.note_confirmed(confirmed, had_own);
-    }
-}
-
-impl<G: Game> Peer<G> {
-    /// Says how long the state is that the relay wants, if that is known now.
-    fn tell_offer(&mut self, asked: Tick) {
-        if let Some(offer) = self.play.as_mut().and_then(Play::take_offer) {
-            let offer = offer.filter(|(_, bytes)| *bytes <= MAX_STATE);
-            let (tick, bytes) = offer.map_or((asked, None), |(tick, bytes)| (tick, Some(bytes as u32)));
-            self.tell(Channel::Control, &ToRelay::Offer { tick, bytes });
-        }
-    }
-
-    fn note_confirmed(&mut self, confirmed: Tick, had_own: bool) {
-        let ticks = confirmed.ticks_since(self.noted.min(confirmed));
-        if ticks > 0 {
-            self.meter.on_confirmed(self.now, confirmed, ticks, had_own);
-            if self.seat().is_none() {
-                (self.noted.0 + 1..=confirmed.0).for_each(|tick| self.do_duties(Tick(tick)));
-            }
-        }
-        self.noted = confirmed;
-    }
-
-    /// What is done every so many ticks.
-    fn do_duties(&mut self, tick: Tick) {
-        self.want_path |= tick.0.is_multiple_of(PACE_EVERY);
-        if tick.0.is_multiple_of(G::RATE.per_second()) {
-            let diagnostics = self.meter.close(self.stats);
-            self.tell(Channel::Diagnostics, &diagnostics);
-        }
-    }
-
-    fn on_local(&mut self, input: G::Input) {
-        let Some(play) = self.play.as_mut().filter(|play| play.seat().is_some()) else { return };
-        let (tick, opaque) = (play.shown().0.next(), Opaque::of(&input));
-        play.predict(Some(input));
-        self.pacer.advance(tick);
-        self.meter.on_sent(self.now, tick);
-        // Those in one message are consecutive.
-        if tick != self.unsent.0 + self.unsent.1 as u32 {
-            self.send_inputs();
-            self.unsent.0 = tick;
-        }
-        let (_, count, inputs) = &mut self.unsent;
-        inputs[*count] = opaque;
-        *count += 1;
-        if *count >= self.pacer.batch() as usize {
-            self.send_inputs();
-        }
-        self.do_duties(tick);
-    }
-
-    fn send_inputs(&mut self) {
-        let (first, count, inputs) = self.unsent;
-        if count > 0 {
-            self.outbox.push(Channel::Input, |out| put_inputs(out, first, inputs[..count].iter()));
-            self.unsent.1 = 0;
-        }
     }
 }

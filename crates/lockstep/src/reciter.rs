@@ -183,7 +183,9 @@ impl Reciter {
                 Ok(())
             }
             // Whoever recites has no state to show.
-            ToPeer::Piece(_) | ToPeer::Load(_) | ToPeer::GiveHashes { .. }
+            ToPeer::Piece(_)
+            | ToPeer::Load(_)
+            | ToPeer::GiveHashes { .. }
             | ToPeer::GiveState { .. }
             | ToPeer::Resync { .. }
             | ToPeer::Roster { .. } => Ok(()),

@@ -28,9 +28,9 @@ mod saves;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
+pub use sametick_wire::Member;
 pub use saves::{CATCH_UP_PATIENCE_US, JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS, Save};
 pub(crate) use saves::{Saves, Source, Stage};
-pub use sametick_wire::Member;
 
 /// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
 pub const MAX_AHEAD: u32 = 128;

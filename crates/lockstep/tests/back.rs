@@ -276,7 +276,8 @@ fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
     };
     let claim = Claim { run: 1, token: [1; 16] };
     let (seat, closed, first) = (Some(Seat(0)), Tick::ZERO, Tick(1));
-    let welcome = ToPeer::Welcome { seat, closed, first, age_us: 0, setup: vec![], rate: 60, claim, save: None };
+    let welcome =
+        ToPeer::Welcome { seat, closed, first, age_us: 0, setup: vec![], rate: 60, claim, save: None };
     tell(&mut peer, &welcome);
     said(&mut peer);
     assert_eq!(*peer.status(), Status::Playing);

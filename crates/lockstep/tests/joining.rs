@@ -2,7 +2,8 @@
 
 use postcard_schema::Schema;
 use sametick_lockstep::compaction::CompactionConfig;
-use sametick_lockstep::message::{self, Claim, Join, PIECE_BYTES, Piece, SaveHead, ToPeer, ToRelay};
+use sametick_lockstep::history::{Excerpt, History};
+use sametick_lockstep::message::{self, Claim, Join, PIECE_BYTES, Piece, Resume, SaveHead, ToPeer, ToRelay};
 use sametick_lockstep::pair::Trial;
 use sametick_lockstep::peer::{self, JoinAs, Peer, Status, WRONG_SAVE};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
@@ -33,7 +34,11 @@ impl<const HZ: u16> Game for Heavy<HZ> {
     type Input = u8;
 
     fn new(bytes: &u32) -> Self {
-        Heavy { tick: 0, totals: [0; 32], ballast: (0..*bytes).map(|at| (b'a' + (at % 23) as u8) as char).collect() }
+        Heavy {
+            tick: 0,
+            totals: [0; 32],
+            ballast: (0..*bytes).map(|at| (b'a' + (at % 23) as u8) as char).collect(),
+        }
     }
 
     fn step(&mut self, inputs: &Inputs<u8>) {
@@ -78,10 +83,13 @@ fn snapshots(records: &[Record]) -> Vec<Tick> {
 #[test]
 fn whoever_comes_late_begins_with_a_save_and_is_in_sync() {
     for seed in 0..12 {
-        let network = ["rtt=20ms", "rtt=120ms,jitter=20ms,loss=5%", "rtt=60ms,loss=20%,dup=20%"][seed as usize % 3];
+        let network =
+            ["rtt=20ms", "rtt=120ms,jitter=20ms,loss=5%", "rtt=60ms,loss=20%,dup=20%"][seed as usize % 3];
         let mut trial: Trial<Heavy<60>> =
             Trial::with_config(seed, network.parse().unwrap(), saving_every(10));
-        (0..1 + seed % 3).for_each(|_| { come(&mut trial, 3_000); });
+        (0..1 + seed % 3).for_each(|_| {
+            come(&mut trial, 3_000);
+        });
         trial.run_millis(25_000);
         let saves = snapshots(&trial.records);
         assert!((2..=3).contains(&saves.len()), "{saves:?} on {network}");
@@ -423,6 +431,35 @@ fn whoever_joins_waits_for_a_save_only_for_so_long() {
     assert_eq!((first, save.unwrap().hash), (tick.next(), HASH(&state)));
 }
 
+/// What somebody needs who catches up is kept for a minute; after that it begins again, with a newer save.
+#[test]
+fn whoever_falls_behind_while_catching_up_begins_again_with_a_newer_save() {
+    let (mut den, state) = (Den::new(false), vec![7u8; 50]);
+    den.join(1);
+    let came = den.run_to(630, &[1], &state);
+    let (_, tick) = came.asked().unwrap();
+    give(&mut den, 1, tick, &state);
+    let (first, _) = den.join(2).welcome().unwrap();
+    assert_eq!(first, tick.next());
+    // No save is made while it catches up, for a minute.
+    let came = den.run_to(630 + 59 * 60, &[1], &state);
+    assert!(came.asked().is_none() && den.session().history().first() <= first);
+    for round in 0..200 {
+        if let Some((giver, tick)) = den.run_to(630 + 59 * 60 + round * 60, &[1], &state).asked() {
+            assert_eq!(give(&mut den, giver, tick, &state).saves, 1);
+        }
+    }
+    assert!(den.session().history().first() > first);
+    let came = den.say(2, &ToRelay::Resend { from: first });
+    let newest = den.session().save().unwrap().tick;
+    let load = |message: &ToPeer| matches!(message, ToPeer::Load(head) if head.tick == newest);
+    assert!(came.closed.is_empty() && came.messages.iter().any(|(_, message)| load(message)));
+    let came = den.say(2, &ToRelay::Want { tick: newest, offset: 0 });
+    assert!(matches!(&came.messages[..], [(Member(2), ToPeer::Piece(piece))] if piece.bytes == state));
+    let came = den.say(2, &ToRelay::Resend { from: newest.next() });
+    assert!(matches!(&came.messages[..], [] | [(Member(2), ToPeer::Ticks { .. }), ..]));
+}
+
 /// Somebody's pieces are answered, and nobody gets more than was said.
 #[test]
 fn pieces_are_given_as_they_are_asked_for_and_nonsense_is_refused() {
@@ -456,6 +493,24 @@ fn pieces_are_given_as_they_are_asked_for_and_nonsense_is_refused() {
 
 type Small = Heavy<60>;
 
+/// It kept what it had of the session before while the save of the next was on its way, and came back with it.
+#[test]
+fn what_is_left_of_another_session_is_gone_before_a_save_comes() {
+    let good = to_canonical(&Small::new(&50_000)).unwrap();
+    let (mut peer, _) = peer_that_loads(head_of(&to_canonical(&Small::new(&5)).unwrap()));
+    let bytes = to_canonical(&Small::new(&5)).unwrap();
+    tell(&mut peer, &ToPeer::Piece(Piece { tick: Tick(300), offset: 0, bytes })).unwrap();
+    assert_eq!(peer.confirmed().map(|(tick, _)| tick), Some(Tick(300)));
+    peer.rejoin(Time::ZERO, Path::default());
+    said(&mut peer);
+    let claim = Claim { run: 2, token: [1; 16] };
+    tell(&mut peer, &welcome_with(SaveHead { tick: Tick(30), ..head_of(&good) }, claim)).unwrap();
+    assert!(peer.confirmed().is_none());
+    peer.rejoin(Time::ZERO, Path::default());
+    let resume = Some(Resume { claim, have: Tick::ZERO });
+    assert!(matches!(&said(&mut peer)[..], [ToRelay::Join(join)] if join.resume == resume));
+}
+
 fn peer_that_loads(head: SaveHead) -> (Peer<Small>, Vec<ToRelay>) {
     let join = JoinAs {
         setup: 0,
@@ -468,20 +523,22 @@ fn peer_that_loads(head: SaveHead) -> (Peer<Small>, Vec<ToRelay>) {
         listed: false,
     };
     let mut peer = Peer::<Small>::new(Time::ZERO, &join, Path::default());
-    let (closed, first) = (head.tick + 100, head.tick.next());
-    let welcome = ToPeer::Welcome {
+    tell(&mut peer, &welcome_with(head, Claim { run: 1, token: [1; 16] })).unwrap();
+    let said = said(&mut peer);
+    (peer, said)
+}
+
+fn welcome_with(head: SaveHead, claim: Claim) -> ToPeer {
+    ToPeer::Welcome {
         seat: Some(Seat(0)),
-        closed,
-        first,
+        closed: head.tick + 100,
+        first: head.tick.next(),
         age_us: 0,
         setup: to_canonical(&0u32).unwrap(),
         rate: 60,
-        claim: Claim { run: 1, token: [1; 16] },
+        claim,
         save: Some(head),
-    };
-    tell(&mut peer, &welcome).unwrap();
-    let said = said(&mut peer);
-    (peer, said)
+    }
 }
 
 fn tell(peer: &mut Peer<Small>, message: &ToPeer) -> Result<(), sametick_wire::Malformed> {
@@ -499,6 +556,52 @@ fn said(peer: &mut Peer<Small>) -> Vec<ToRelay> {
 fn head_of(bytes: &[u8]) -> SaveHead {
     let table = Table::default().to_bytes();
     SaveHead { tick: Tick(300), hash: HASH(bytes), bytes: bytes.len() as u32, table }
+}
+
+/// Plays this many quiet ticks into a history, and gives them as the relay sends them.
+fn quiet_ticks(count: u32) -> Vec<ToPeer> {
+    let mut history = History::default();
+    (0..count).for_each(|_| history.push(&Inputs::new()));
+    let (mut from, mut all) = (Tick(1), vec![]);
+    while let Some(excerpt) = history.excerpt(from) {
+        from = excerpt.first + excerpt.ticks;
+        let Excerpt { first, ticks, start, bytes } = excerpt;
+        all.push(ToPeer::Ticks { first, ticks, table: start.to_bytes(), bytes });
+    }
+    all
+}
+
+/// However much there is to catch up with, whoever drives a peer is back in a moment: on a slow machine after few ticks.
+#[test]
+fn catching_up_comes_in_slices() {
+    for (slice_us, most) in [(0, 4_096), (30_000, 128)] {
+        let bytes = to_canonical(&Small::new(&0)).unwrap();
+        let head = SaveHead { tick: Tick(1), ..head_of(&bytes) };
+        let (mut peer, _) = peer_that_loads(head);
+        tell(&mut peer, &ToPeer::Piece(Piece { tick: Tick(1), offset: 0, bytes })).unwrap();
+        quiet_ticks(20_000).iter().for_each(|ticks| tell(&mut peer, ticks).unwrap());
+        let (mut now, mut slices) = (Time::ZERO, vec![]);
+        while peer.confirmed().unwrap().0 < Tick(20_000) {
+            let before = peer.confirmed().unwrap().0;
+            peer.handle(now, peer::Input::Timeout).unwrap();
+            let mut buf = vec![];
+            let output = loop {
+                match peer.poll_output(&mut buf) {
+                    peer::Output::Send(_) => {}
+                    output => break output,
+                }
+            };
+            let after = peer.confirmed().unwrap().0;
+            if after < Tick(20_000) {
+                assert_eq!(output, peer::Output::WakeAt(now), "it wants to go on at once");
+                assert_eq!(*peer.status(), Status::CatchingUp);
+            }
+            slices.push(after.ticks_since(before));
+            now = now.plus_micros(slice_us);
+        }
+        assert!(slices.iter().all(|ticks| *ticks <= most), "{slices:?}");
+        assert!(slices.len() < 20_000 / 16 + 2 && (slice_us == 0) == (slices.len() < 30), "{}", slices.len());
+    }
 }
 
 #[test]
@@ -538,23 +641,17 @@ fn pieces_that_nobody_asked_for_are_not_the_protocol() {
 fn what_has_come_of_a_save_is_not_asked_for_again_over_another_link() {
     let good = to_canonical(&Small::new(&50_000)).unwrap();
     let (mut peer, wants) = peer_that_loads(head_of(&good));
-    assert_eq!(wants.len(), 1 + good.len().div_ceil(PIECE_BYTES), "the join, and all pieces of so small a save");
+    assert_eq!(
+        wants.len(),
+        1 + good.len().div_ceil(PIECE_BYTES),
+        "the join, and all pieces of so small a save"
+    );
     let bytes = good[..PIECE_BYTES].to_vec();
     tell(&mut peer, &ToPeer::Piece(Piece { tick: Tick(300), offset: 0, bytes })).unwrap();
     assert_eq!(peer.catching_up().bytes, (PIECE_BYTES as u32, good.len() as u32));
     said(&mut peer);
     peer.rejoin(Time::ZERO, Path::default());
-    let welcome = ToPeer::Welcome {
-        seat: Some(Seat(0)),
-        closed: Tick(500),
-        first: Tick(301),
-        age_us: 0,
-        setup: vec![],
-        rate: 60,
-        claim: Claim { run: 1, token: [2; 16] },
-        save: Some(head_of(&good)),
-    };
-    tell(&mut peer, &welcome).unwrap();
+    tell(&mut peer, &welcome_with(head_of(&good), Claim { run: 1, token: [2; 16] })).unwrap();
     let again = said(&mut peer);
     let first = ToRelay::Want { tick: Tick(300), offset: PIECE_BYTES as u32 };
     assert_eq!(again.iter().find(|it| matches!(it, ToRelay::Want { .. })), Some(&first));

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::message::{
-    Claim, Join, Pace, Piece, Resume, SaveHead, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, put_ticks,
-    read_inputs, read_ticks, to_bytes,
+    Claim, Join, Pace, Piece, Resume, SaveHead, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs,
+    put_ticks, read_inputs, read_ticks, to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;

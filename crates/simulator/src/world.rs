@@ -75,7 +75,8 @@ impl<G: Playable> World<G> {
         let clients = clients.collect();
         let mut secret = [0; 32];
         secret.fill_with(|| rng.below(256) as u8);
-        let config = RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret, compaction: plan.compaction() };
+        let config =
+            RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret, compaction: plan.compaction() };
         let mut world = World {
             now: Time::ZERO,
             relay: Relay::new(config),

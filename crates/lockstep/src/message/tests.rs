@@ -63,8 +63,12 @@ fn piece() -> impl Strategy<Value = Piece> {
 }
 
 fn head() -> impl Strategy<Value = SaveHead> {
-    (tick(), hash(), any::<u32>(), bytes())
-        .prop_map(|(tick, hash, bytes, table)| SaveHead { tick, hash, bytes, table })
+    (tick(), hash(), any::<u32>(), bytes()).prop_map(|(tick, hash, bytes, table)| SaveHead {
+        tick,
+        hash,
+        bytes,
+        table,
+    })
 }
 
 fn to_relay() -> impl Strategy<Value = ToRelay> {
@@ -83,14 +87,18 @@ fn to_relay() -> impl Strategy<Value = ToRelay> {
 }
 
 fn to_peer() -> impl Strategy<Value = ToPeer> {
-    let welcome = (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim(), option::of(head()));
+    let welcome =
+        (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim(), option::of(head()));
     prop_oneof![
         welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim, save)| {
             ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save }
         }),
         tick().prop_map(|tick| ToPeer::GiveSave { tick }),
-        (tick(), any::<u32>(), any::<u32>())
-            .prop_map(|(tick, offset, bytes)| ToPeer::GivePiece { tick, offset, bytes }),
+        (tick(), any::<u32>(), any::<u32>()).prop_map(|(tick, offset, bytes)| ToPeer::GivePiece {
+            tick,
+            offset,
+            bytes
+        }),
         piece().prop_map(ToPeer::Piece),
         head().prop_map(ToPeer::Load),
         (many(seated(), 0..5), any::<u16>())

@@ -33,6 +33,7 @@ impl<G: Game> Peer<G> {
         self.want_path = false;
         self.join.seat = self.seat();
         self.backlog.clear();
+        self.fault = None;
         // Whoever was still waiting for a save has nothing.
         let have = self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
         self.join.resume = self.claim.map(|claim| Resume { claim, have });

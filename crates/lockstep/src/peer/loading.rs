@@ -80,7 +80,8 @@ pub(super) struct Backlog {
     excerpts: VecDeque<Excerpt>,
     bytes: usize,
     slice_ticks: u32,
-    sliced_at: Time,
+    /// When the last slice of it was simulated.
+    sliced_at: Option<Time>,
     /// A slice was simulated since something last happened.
     pub is_sliced: bool,
 }
@@ -91,7 +92,7 @@ impl Backlog {
             excerpts: VecDeque::new(),
             bytes: 0,
             slice_ticks: FIRST_SLICE_TICKS,
-            sliced_at: Time::ZERO,
+            sliced_at: None,
             is_sliced: false,
         }
     }
@@ -114,6 +115,7 @@ impl Backlog {
         }
         excerpt.read(|_, _| ()).map_err(|_| Malformed::Forbidden)?;
         if excerpt.last() > reach {
+            self.sliced_at = self.sliced_at.filter(|_| !self.excerpts.is_empty());
             self.bytes += excerpt.bytes.len();
             self.excerpts.push_back(excerpt);
         }
@@ -122,13 +124,12 @@ impl Backlog {
 
     /// How many ticks to simulate now: as many as took a good while, the last time.
     fn next_slice(&mut self, now: Time) -> u32 {
-        let took_us = now.micros_since(self.sliced_at);
-        let ticks = match took_us {
-            0..SHORT_SLICE_US => self.slice_ticks * 2,
-            LONG_SLICE_US.. => self.slice_ticks / 2,
+        let ticks = match self.sliced_at.map(|at| now.micros_since(at)) {
+            Some(0..SHORT_SLICE_US) => self.slice_ticks * 2,
+            Some(LONG_SLICE_US..) => self.slice_ticks / 2,
             _ => self.slice_ticks,
         };
-        self.sliced_at = now;
+        self.sliced_at = Some(now);
         self.slice_ticks = ticks.clamp(LEAST_SLICE_TICKS, MOST_SLICE_TICKS);
         self.slice_ticks
     }
@@ -192,7 +193,9 @@ impl<G: Game> Peer<G> {
     /// A piece of a save has come.
     pub(super) fn on_piece(&mut self, piece: &Piece) -> Result<(), Malformed> {
         // Of one that was given up for another some may still be on its way.
-        let Some(loading) = self.loading.as_mut().filter(|it| it.head.tick == piece.tick) else { return Ok(()) };
+        let Some(loading) = self.loading.as_mut().filter(|it| it.head.tick == piece.tick) else {
+            return Ok(());
+        };
         let left = loading.head.bytes as usize - loading.bytes.len();
         if piece.offset as usize != loading.bytes.len() || piece.bytes.len() != left.min(PIECE_BYTES) {
             return Err(Malformed::Forbidden);

@@ -14,8 +14,8 @@ use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::MAX_SEATS;
 use crate::session::{
-    CAME_BACK, JOIN_PATIENCE_US, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, Source, Stage,
-    send,
+    CAME_BACK, JOIN_PATIENCE_US, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, Source,
+    Stage, send,
 };
 
 impl Session {

@@ -375,8 +375,12 @@ impl Session {
         let Some(save) = self.useful_save() else { return false };
         let Some(membership) = self.members.get_mut(&member) else { return false };
         let needs = save.tick.next();
-        membership.stage =
-            Stage::CatchingUp { since: now, needs, save: Some(save.clone()), is_new: !membership.stage.has_say() };
+        membership.stage = Stage::CatchingUp {
+            since: now,
+            needs,
+            save: Some(save.clone()),
+            is_new: !membership.stage.has_say(),
+        };
         self.saves.wants.retain(|(other, _)| *other != member);
         send(out, member, Channel::Control, &ToPeer::Load(save.head()));
         true
@@ -422,7 +426,7 @@ impl Session {
             return Ok(());
         }
         let waiting = self.saves.wants.iter().filter(|(other, _)| *other == member).count();
-        let is_there = (offset as usize) < save.state.len() && offset as usize % PIECE_BYTES == 0;
+        let is_there = (offset as usize) < save.state.len() && (offset as usize).is_multiple_of(PIECE_BYTES);
         if !is_there || waiting >= MAX_WANTED {
             return Err(Malformed::Forbidden);
         }

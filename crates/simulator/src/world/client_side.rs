@@ -73,8 +73,7 @@ impl<G: Playable> World<G> {
         let online = match self.take_kept(index, member) {
             Some(mut online) => {
                 let have = online.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
-                cable.resumed =
-                    online.welcome.map(|(session, member)| Resumed { session, member, have });
+                cable.resumed = online.welcome.map(|(session, member)| Resumed { session, member, have });
                 online.peer.rejoin(local, Default::default());
                 Online { cable: slot, wake_at: Some(local), ..online }
             }

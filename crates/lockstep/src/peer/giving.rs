@@ -1,0 +1,40 @@
+//! What a peer gives for a save: a state that it has, or will have, in pieces as they are asked for.
+
+use sametick_sim::{Game, Tick};
+use sametick_wire::Channel;
+
+use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToRelay};
+use crate::peer::Peer;
+use crate::play::Play;
+
+/// No larger part of a save is given at once, whatever is asked for.
+const MAX_PIECE: usize = 4 * PIECE_BYTES;
+
+impl<G: Game> Peer<G> {
+    /// The relay wants the state after a tick.
+    pub(super) fn on_give_save(&mut self, tick: Tick) {
+        match &mut self.play {
+            Some(play) => play.offer(tick),
+            None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
+        }
+        self.tell_offer(tick);
+    }
+
+    /// The relay wants a part of it.
+    pub(super) fn on_give_piece(&mut self, tick: Tick, offset: u32, bytes: u32) {
+        let most = (bytes as usize).min(MAX_PIECE);
+        match self.play.as_mut().and_then(|play| play.piece(tick, offset as usize, most)) {
+            Some(bytes) => self.tell(Channel::Chunks, &ToRelay::Piece(Piece { tick, offset, bytes })),
+            None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
+        }
+    }
+
+    /// Says how long the state is that the relay wants, if that is known now.
+    pub(super) fn tell_offer(&mut self, asked: Tick) {
+        if let Some(offer) = self.play.as_mut().and_then(Play::take_offer) {
+            let offer = offer.filter(|(_, bytes)| *bytes <= MAX_STATE);
+            let (tick, bytes) = offer.map_or((asked, None), |(tick, bytes)| (tick, Some(bytes as u32)));
+            self.tell(Channel::Control, &ToRelay::Offer { tick, bytes });
+        }
+    }
+}
