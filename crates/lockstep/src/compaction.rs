@@ -13,8 +13,12 @@
 
 use sametick_sim::{Tick, TickRate, Time};
 
-/// After a save could not be had, it is tried again so much later.
+/// After a save could not be had, it is tried again so much later, and twice as much each time that fails, too: the state may be
+/// too large, or the game unknown.
 pub const RETRY_US: u64 = 10_000_000;
+
+/// As often that doubles at most: to more than five minutes.
+const MAX_DOUBLINGS: u32 = 5;
 
 /// How often a session is saved, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,12 +95,14 @@ pub struct Compaction {
     /// The tick of the last save.
     saved: Tick,
     retry_at: Time,
+    /// How often it failed since.
+    failures: u32,
 }
 
 impl Compaction {
     /// For a session that begins after this tick.
     pub const fn new(config: CompactionConfig, began: Tick) -> Compaction {
-        Compaction { config, began, saved: began, retry_at: Time::ZERO }
+        Compaction { config, began, saved: began, retry_at: Time::ZERO, failures: 0 }
     }
 
     /// The tick of the last save; the one that the session began with if there was none.
@@ -135,11 +141,13 @@ impl Compaction {
     /// It has been saved.
     pub fn on_saved(&mut self, tick: Tick) {
         self.saved = self.saved.max(tick);
+        self.failures = 0;
     }
 
     /// Nobody could give a save.
     pub fn on_failed(&mut self, now: Time) {
-        self.retry_at = now.plus_micros(RETRY_US);
+        self.retry_at = now.plus_micros(RETRY_US << self.failures.min(MAX_DOUBLINGS));
+        self.failures += 1;
     }
 }
 
@@ -263,7 +271,10 @@ mod tests {
         compaction.on_failed(Time::ZERO);
         assert_eq!(compaction.due(&at(RETRY_US - 1)), None);
         assert_eq!(compaction.due(&at(RETRY_US)), Some(Trigger::Time));
+        compaction.on_failed(Time::from_micros(RETRY_US));
+        assert_eq!(compaction.due(&at(3 * RETRY_US - 1)), None);
+        assert_eq!(compaction.due(&at(3 * RETRY_US)), Some(Trigger::Time));
         compaction.on_saved(Tick(5_000));
-        assert_eq!(compaction.due(&at(RETRY_US)), None);
+        assert_eq!(compaction.due(&at(3 * RETRY_US)), None);
     }
 }

@@ -38,6 +38,11 @@ pub struct History {
 }
 
 impl History {
+    /// That of a session which goes on after this tick, with who sat where then.
+    pub fn after(before: Tick, table: Table) -> History {
+        History { before, table, ..History::default() }
+    }
+
     /// The last tick that has been closed; zero before the first.
     pub fn last(&self) -> Tick {
         self.segments.last().map_or(self.before, Segment::last)
@@ -229,6 +234,23 @@ mod tests {
             prop_assert_eq!(shorter.excerpt(Tick(to + 1)), history.excerpt(Tick(to + 1)));
             prop_assert_eq!(shorter.bytes(), shorter.segments.iter().map(|it| it.bytes.len()).sum::<usize>());
         }
+    }
+
+    #[test]
+    fn a_session_can_go_on_after_a_tick() {
+        let (mut earlier, mut rows) = (History::default(), Inputs::new());
+        rows.join(Seat(3));
+        rows.set(Seat(3), Opaque::new(&[5]).unwrap());
+        earlier.push(&rows);
+        let mut history = History::after(Tick(700), earlier.table().clone());
+        assert_eq!((history.first(), history.last(), history.is_whole()), (Tick(701), Tick(700), false));
+        assert!(history.excerpt(Tick(701)).is_none() && history.excerpt(Tick(1)).is_none());
+        rows.clear();
+        rows.set(Seat(3), Opaque::new(&[4]).unwrap());
+        history.push(&rows);
+        let mut got = vec![];
+        history.excerpt(Tick(701)).unwrap().read(|tick, rows| got.push((tick, rows.clone()))).unwrap();
+        assert_eq!(got, [(Tick(701), rows)]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use sametick_wire::outbox::Outbox;
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
 
-/// Closed ticks, as coded bytes, and saves kept by all sessions together: beyond it no session is begun.
+/// Closed ticks, as coded bytes, and saves kept by all sessions together: beyond it no session is begun or saved.
 pub const MAX_TOTAL_HISTORY: usize = 256 << 20;
 
 /// A session that everybody has left is kept for this long, for those who come back.
@@ -218,7 +218,12 @@ impl Relay {
         loop {
             match self.outbox.pop(buf) {
                 Some(Output::Kick(member, why)) => self.kick(member, why),
-                Some(output) => return output,
+                Some(output) => {
+                    if matches!(output, Output::Save(_) | Output::Ended(_)) {
+                        self.weigh();
+                    }
+                    return output;
+                }
                 None => return self.wakes.peek().map_or(Output::Wait, |wake| Output::WakeAt(wake.0.0)),
             }
         }
@@ -285,8 +290,7 @@ impl Relay {
         if let Some(id) = self.names.get(&door.key) {
             return Some(*id);
         }
-        let history: usize = self.rooms.values().map(|room| room.session.kept_bytes()).sum();
-        if self.rooms.len() >= MAX_SESSIONS || history >= MAX_TOTAL_HISTORY {
+        if self.rooms.len() >= MAX_SESSIONS || self.kept_bytes() >= MAX_TOTAL_HISTORY {
             return None;
         }
         let id = SessionId(self.next);
@@ -311,6 +315,16 @@ impl Relay {
         self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
         self.outbox.push_bare(Output::Begun(id));
         Some(id)
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.rooms.values().map(|room| room.session.kept_bytes()).sum()
+    }
+
+    /// Saves are made as long as there is room for them.
+    fn weigh(&mut self) {
+        let may_save = self.kept_bytes() < MAX_TOTAL_HISTORY;
+        self.rooms.values_mut().for_each(|room| room.session.allow_saves(may_save));
     }
 
     fn kick(&mut self, member: Member, why: &'static str) {

@@ -25,12 +25,15 @@ use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;
 mod saves;
+mod stage;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
 pub use sametick_wire::Member;
-pub use saves::{CATCH_UP_PATIENCE_US, JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS, Save};
-pub(crate) use saves::{Saves, Source, Stage};
+pub(crate) use saves::Saves;
+pub use saves::{JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS};
+pub use stage::{CATCH_UP_PATIENCE_US, Save};
+pub(crate) use stage::{Source, Stage};
 
 /// How far ahead of the last closed tick an input may be for. Nobody plays two seconds ahead.
 pub const MAX_AHEAD: u32 = 128;

@@ -371,8 +371,8 @@ fn where_nobody_can_give_a_save_a_replay_is_asked_for() {
 }
 
 #[test]
-fn the_end_of_a_session_is_saved_by_replay() {
-    let (mut den, state) = (Den::new(false), vec![7u8; 50]);
+fn the_end_of_a_session_that_is_stored_is_saved_by_replay() {
+    let (mut den, state) = (Den::new(true), vec![7u8; 50]);
     den.join(1);
     den.run_to(200, &[1], &state);
     den.handle(Input::Closed(Member(1), Leaving::Left));

@@ -12,18 +12,14 @@ use sametick_wire::{Channel, Malformed};
 use crate::compaction::{Compaction, Look};
 use crate::gathering::{Gathering, Step};
 use crate::message::{
-    CHECK_EVERY, MAX_WANTED, PIECE_BYTES, Piece, RECENT_TICKS, Resume, SaveHead, ToPeer, ToRelay,
+    CHECK_EVERY, MAX_STATE, MAX_WANTED, PIECE_BYTES, Piece, RECENT_TICKS, Resume, SaveHead, ToPeer, ToRelay,
 };
 use crate::planted::{self, Bug};
 use crate::relay::Output;
-use crate::rows::Table;
-use crate::session::{Member, Out, Session, send};
+use crate::session::{Member, Out, Save, Session, Source, Stage, send};
 
 /// Whoever joins waits at most this long for a save that is being made, and then begins with what there is.
 pub const JOIN_PATIENCE_US: u64 = 2_000_000;
-
-/// For somebody who catches up, what they still need is kept for this long, and no save is made.
-pub const CATCH_UP_PATIENCE_US: u64 = 60_000_000;
 
 /// Saves are passed on at this many bytes a second, to all who join a session together: 32 megabits.
 pub const PASS_ON_PER_SECOND: u64 = 4 << 20;
@@ -40,86 +36,6 @@ pub const STORED_AS: &str = "save";
 /// The same where only the relay has it.
 pub const KEPT_IN: &str = "memory";
 
-/// The state of a session after a tick, as its players agree on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Save {
-    /// After which tick.
-    pub tick: Tick,
-    /// What its bytes hash to.
-    pub hash: StateHash,
-    /// Its canonical bytes, which only the game understands.
-    pub state: Vec<u8>,
-    /// Who sat where.
-    pub table: Table,
-}
-
-impl Save {
-    fn head(&self) -> SaveHead {
-        let (tick, hash, bytes) = (self.tick, self.hash, self.state.len() as u32);
-        SaveHead { tick, hash, bytes, table: self.table.to_bytes() }
-    }
-}
-
-/// With what somebody begins.
-#[derive(Clone, Debug)]
-pub(crate) enum Source {
-    /// With what it has, or the setup: the ticks from this one on.
-    Ticks(Tick),
-    /// With a save, and the ticks after it.
-    Save(Arc<Save>),
-}
-
-impl Source {
-    /// The first tick that follows.
-    pub fn first(&self) -> Tick {
-        match self {
-            Source::Ticks(first) => *first,
-            Source::Save(save) => save.tick.next(),
-        }
-    }
-}
-
-/// How far a peer has come.
-#[derive(Clone, Debug)]
-pub(crate) enum Stage {
-    /// It has not been answered, for a save that is being made; at most until this time.
-    Waiting(Time),
-    /// It has been sent what it lacks, and has not shown yet that it has come so far.
-    CatchingUp {
-        since: Time,
-        /// The first tick that it may still ask for.
-        needs: Tick,
-        /// It begins with this.
-        save: Option<Arc<Save>>,
-        /// It had nothing of its own: until it has caught up it cannot say what is right.
-        is_new: bool,
-    },
-    /// It takes part.
-    Level,
-}
-
-impl Stage {
-    /// Whether it says what the state is, or will in a moment.
-    pub fn has_say(&self) -> bool {
-        !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { is_new: true, .. })
-    }
-
-    /// Whether it can use ticks: who begins with a save asks for them when it has that.
-    pub fn takes_ticks(&self) -> bool {
-        !matches!(self, Stage::Waiting(_) | Stage::CatchingUp { save: Some(_), .. })
-    }
-
-    /// The first tick that has to be kept for it.
-    fn needs(&self, now: Time) -> Option<Tick> {
-        match self {
-            Stage::CatchingUp { since, needs, .. } => {
-                Some(*needs).filter(|_| now.micros_since(*since) < CATCH_UP_PATIENCE_US)
-            }
-            _ => None,
-        }
-    }
-}
-
 /// What a session knows of its saves.
 #[derive(Clone, Debug)]
 pub(crate) struct Saves {
@@ -134,6 +50,8 @@ pub(crate) struct Saves {
     asked: Option<Member>,
     /// Recent states were no longer there: ask for one to come.
     ahead: bool,
+    /// There is room for another save.
+    is_allowed: bool,
     /// Nobody is there, and the last save has been asked for.
     ended: bool,
     /// Pieces that were asked for.
@@ -153,6 +71,7 @@ impl Saves {
             tried: Vec::new(),
             asked: None,
             ahead: false,
+            is_allowed: true,
             ended: false,
             wants: VecDeque::new(),
             allowance: PASS_ON_AT_ONCE,
@@ -177,6 +96,11 @@ impl Session {
     /// How many bytes are kept: of closed ticks, and of the save.
     pub fn kept_bytes(&self) -> usize {
         self.history.bytes() + self.save().map_or(0, |save| save.state.len())
+    }
+
+    /// Whether saves may be made from now on.
+    pub(crate) fn allow_saves(&mut self, may: bool) {
+        self.saves.is_allowed = may;
     }
 
     /// With what somebody begins who joins, perhaps again; with nothing, if too much has been forgotten.
@@ -212,7 +136,8 @@ impl Session {
             catching_up: self.members.values().any(|it| it.stage.needs(now).is_some()),
             ..Look::at(now, self.facts.rate, self.history.last())
         };
-        if self.saves.gathering.is_none() && self.saves.compaction.due(&look).is_some() {
+        let is_free = self.saves.gathering.is_none() && self.saves.is_allowed;
+        if is_free && self.saves.compaction.due(&look).is_some() {
             (self.saves.ahead, self.saves.tried) = (false, Vec::new());
             self.ask_somebody(now, out);
         }
@@ -307,6 +232,7 @@ impl Session {
         let Some(state) = state else { return };
         let agreed = self.agreement.hash_at(tick);
         let is_right = agreed.is_none_or(|hash| hash == StateHash::of_bytes(&state));
+        let is_right = is_right && (1..=MAX_STATE).contains(&state.len());
         if is_right && tick > self.saves.compaction.saved() && tick <= self.history.last() {
             self.take_save(now, tick, state, out);
         }
@@ -477,11 +403,13 @@ impl Session {
         }
     }
 
-    /// Everybody has gone, and the last tick with anybody is closed: only a replay can tell what it led to.
+    /// Everybody has gone, and the last tick with anybody is closed: only a replay can tell what it led to. Where nothing is
+    /// stored, nobody would ever ask.
     fn save_end(&mut self, now: Time, out: &mut Out) {
         let closed = self.history.last();
         let look = Look { ending: true, ..Look::at(now, self.facts.rate, closed) };
         let is_over = self.chairs.iter().all(Option::is_none) && !self.saves.ended;
+        let is_over = is_over && self.saves.compaction.has_store();
         if is_over && self.saves.compaction.due(&look).is_some() {
             self.saves.ended = true;
             out.push_bare(Output::WantSave(self.id, closed));
