@@ -331,21 +331,8 @@ impl<G: Game> Peer<G> {
 
     fn on_control(&mut self, message: ToPeer) -> Result<(), Malformed> {
         match (message, &mut self.play) {
-            (ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save }, _)
-                if self.status == Status::Joining =>
-            {
-                if u32::from(rate) != G::RATE.per_second() {
-                    return Err(Malformed::Forbidden);
-                }
-                // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
-                if self.claim.replace(claim).is_some_and(|before| before.run != claim.run) {
-                    self.play = None;
-                }
-                if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {
-                    return self.begin_loading(seat, closed, head);
-                }
-                self.on_welcome(seat, closed, first, &setup)?;
-                self.begin(first, closed, age_us)
+            (welcome @ ToPeer::Welcome { .. }, _) if self.status == Status::Joining => {
+                self.on_welcome(welcome)
             }
             (ToPeer::Refused { why }, _) if self.status == Status::Joining => {
                 self.status = Status::Refused(why);
@@ -356,11 +343,13 @@ impl<G: Game> Peer<G> {
                 self.roster = (players, watchers);
                 Ok(())
             }
-            (ToPeer::Load(head), _) => {
-                let closed = self.confirmed().map_or(head.tick, |(tick, _)| tick.max(head.tick));
-                self.begin_loading(self.seat(), closed, head)
-            }
-            (ToPeer::Piece(piece), _) => self.on_piece(&piece),
+            (
+                message @ (ToPeer::Load(_)
+                | ToPeer::Piece(_)
+                | ToPeer::GiveSave { .. }
+                | ToPeer::GivePiece { .. }),
+                _,
+            ) => self.on_save_message(message),
             // Of no use before the save is there.
             (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
@@ -377,14 +366,6 @@ impl<G: Game> Peer<G> {
                 if let Some(state) = play.show_to_relay(tick) {
                     self.tell(Channel::Chunks, &ToRelay::State(state));
                 }
-                Ok(())
-            }
-            (ToPeer::GiveSave { tick }, _) => {
-                self.on_give_save(tick);
-                Ok(())
-            }
-            (ToPeer::GivePiece { tick, offset, bytes }, _) => {
-                self.on_give_piece(tick, offset, bytes);
                 Ok(())
             }
             (ToPeer::Resync { tick, state }, Some(play)) => {

@@ -1,9 +1,10 @@
-//! What a peer gives for a save: a state that it has, or will have, in pieces as they are asked for.
+//! Saves, as far as the relay speaks of them, and what a peer gives for one: a state that it has, or
+//! will have, in pieces as they are asked for.
 
 use sametick_sim::{Game, Tick};
-use sametick_wire::Channel;
+use sametick_wire::{Channel, Malformed};
 
-use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToRelay};
+use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToPeer, ToRelay};
 use crate::peer::Peer;
 use crate::play::Play;
 
@@ -11,8 +12,23 @@ use crate::play::Play;
 const MAX_PIECE: usize = 4 * PIECE_BYTES;
 
 impl<G: Game> Peer<G> {
+    /// What the relay says about saves: its own, or one that it wants.
+    pub(super) fn on_save_message(&mut self, message: ToPeer) -> Result<(), Malformed> {
+        match message {
+            ToPeer::Load(head) => {
+                let closed = self.confirmed().map_or(head.tick, |(tick, _)| tick.max(head.tick));
+                return self.begin_loading(self.seat(), closed, head);
+            }
+            ToPeer::Piece(piece) => return self.on_piece(&piece),
+            ToPeer::GiveSave { tick } => self.on_give_save(tick),
+            ToPeer::GivePiece { tick, offset, bytes } => self.on_give_piece(tick, offset, bytes),
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The relay wants the state after a tick.
-    pub(super) fn on_give_save(&mut self, tick: Tick) {
+    fn on_give_save(&mut self, tick: Tick) {
         match &mut self.play {
             Some(play) => play.offer(tick),
             None => self.tell(Channel::Control, &ToRelay::Offer { tick, bytes: None }),
@@ -21,7 +37,7 @@ impl<G: Game> Peer<G> {
     }
 
     /// The relay wants a part of it.
-    pub(super) fn on_give_piece(&mut self, tick: Tick, offset: u32, bytes: u32) {
+    fn on_give_piece(&mut self, tick: Tick, offset: u32, bytes: u32) {
         let most = (bytes as usize).min(MAX_PIECE);
         match self.play.as_mut().and_then(|play| play.piece(tick, offset as usize, most)) {
             Some(bytes) => self.tell(Channel::Chunks, &ToRelay::Piece(Piece { tick, offset, bytes })),

@@ -3,7 +3,7 @@
 use sametick_sim::{Game, Seat, Tick, TickRate, Time, from_canonical};
 use sametick_wire::{Channel, Malformed};
 
-use crate::message::{Resume, ToRelay};
+use crate::message::{Resume, ToPeer, ToRelay};
 use crate::peer::{MAX_PREDICTED, Peer, Status};
 use crate::play::Play;
 use crate::rows::MAX_SEATS;
@@ -45,17 +45,33 @@ impl<G: Game> Peer<G> {
         self.tell(Channel::Control, &join);
     }
 
+    /// The relay lets it in: with a save, or with the ticks that it lacks.
+    pub(super) fn on_welcome(&mut self, welcome: ToPeer) -> Result<(), Malformed> {
+        let ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save } = welcome else {
+            return Err(Malformed::Forbidden);
+        };
+        if u32::from(rate) != G::RATE.per_second() || seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
+            return Err(Malformed::Forbidden);
+        }
+        // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
+        if self.claim.replace(claim).is_some_and(|before| before.run != claim.run) {
+            self.play = None;
+        }
+        if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {
+            return self.begin_loading(seat, closed, head);
+        }
+        self.take_seat(seat, closed, first, &setup)?;
+        self.begin(first, closed, age_us)
+    }
+
     /// Takes the seat it was given, and the beginning of the session, or goes on from where it is if only what is missing follows.
-    pub(super) fn on_welcome(
+    fn take_seat(
         &mut self,
         seat: Option<Seat>,
         closed: Tick,
         first: Tick,
         setup: &[u8],
     ) -> Result<(), Malformed> {
-        if seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
-            return Err(Malformed::Forbidden);
-        }
         (self.loading, self.loaded) = (None, (0, 0));
         match &mut self.play {
             // One that has confirmed nothing cannot know whether the session is still the same.
@@ -71,7 +87,7 @@ impl<G: Game> Peer<G> {
     }
 
     /// Begins to play: at once if nothing was closed that has to be caught up with.
-    pub(super) fn begin(&mut self, first: Tick, closed: Tick, age_us: i64) -> Result<(), Malformed> {
+    fn begin(&mut self, first: Tick, closed: Tick, age_us: i64) -> Result<(), Malformed> {
         self.status = Status::CatchingUp;
         self.asked_at = Some(self.now);
         if closed == Tick::ZERO {
