@@ -13,6 +13,9 @@ pub const SETTLE_US: u64 = 45 * SECOND_US;
 /// Then, for this long, nothing may be omitted.
 pub const MEASURE_US: u64 = 15 * SECOND_US;
 
+/// Where sessions are saved so seldom, whoever comes late has thousands of ticks to catch up with.
+pub const SELDOM_US: u64 = 1_800 * SECOND_US;
+
 /// Which game is played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Title {
@@ -84,7 +87,7 @@ impl Plan {
             seats,
             wait_for: rng.below(3) as u16,
             ticks_per_packet,
-            save_every_us: (8 + rng.below(60)) * SECOND_US,
+            save_every_us: if rng.chance(1, 4) { SELDOM_US } else { (8 + rng.below(60)) * SECOND_US },
             has_store: rng.chance(1, 2),
             faulty_us: (2 + rng.below(18)) * 60 * SECOND_US,
             gap_us: (5 + rng.below(30)) * SECOND_US,
@@ -103,12 +106,12 @@ impl Plan {
         }
     }
 
-    /// When sessions are saved: far more often than for people, so that most who come late begin with a save.
+    /// When sessions are saved: mostly far more often than for people, so that most who come late begin with a save.
     pub fn compaction(&self) -> CompactionConfig {
         CompactionConfig {
             every_us: self.save_every_us,
-            hot_ticks: 2_000,
-            join_hot_us: 5 * SECOND_US,
+            hot_ticks: 20_000,
+            join_hot_us: if self.save_every_us == SELDOM_US { SELDOM_US } else { 5 * SECOND_US },
             not_before_us: 3 * SECOND_US,
             has_store: self.has_store,
         }

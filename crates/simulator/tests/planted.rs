@@ -5,7 +5,7 @@ use sametick_simulator::outcome::Checker;
 use sametick_simulator::run::{self, Until};
 
 /// So many worlds are enough for every one of them.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 96;
 
 const BUGS: [(Bug, Checker); 14] = [
     (Bug::AcceptedTwice, Checker::Inputs),

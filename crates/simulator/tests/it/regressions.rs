@@ -2,7 +2,7 @@
 
 use sametick_sim::Rng;
 use sametick_simulator::faults::Fault;
-use sametick_simulator::plan::{Plan, Title};
+use sametick_simulator::plan::{Plan, SELDOM_US, Title};
 use sametick_simulator::world::play_plan;
 
 const SECOND_US: u64 = 1_000_000;
@@ -41,7 +41,9 @@ fn a_low_rate_loses_no_inputs() {
 /// Only the last bits of a tick's number travel. A peer that had nothing yet took tick 8,193 for tick 1.
 #[test]
 fn somebody_who_comes_after_eight_thousand_ticks_reads_their_numbers_right() {
-    play(Title::Sum(60), &[Fault::Crash], 90, 4, |plan| plan.bad_networks = true);
+    play(Title::Sum(60), &[Fault::Crash], 90, 4, |plan| {
+        (plan.bad_networks, plan.save_every_us) = (true, SELDOM_US);
+    });
 }
 
 /// A relay that had stood still blamed its players for being late, by all the time it had lost: they then ran as far ahead
