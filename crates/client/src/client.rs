@@ -23,8 +23,12 @@ use crate::status::{Status, Totals};
 /// carrier says, and another is dialled. Twice the longest stall that a good network has now and then.
 const SILENCE_US: u64 = 4_000_000;
 
-/// After this long without anything a player is told.
+/// After this long without anything a player is told, and another connection is dialled beside this one (L12): what is there again,
+/// or can be reached another way, answers sooner than what went silent is given up.
 const STALL_US: u64 = 1_000_000;
+
+/// How soon that is tried again where nobody answers.
+const BESIDE_EVERY_US: u64 = 500_000;
 
 /// Whoever is called so much later than it wanted to be was asleep: what came meanwhile is heard before anything is called
 /// silence.
@@ -114,6 +118,12 @@ enum Stage {
     Left,
 }
 
+/// A carrier that was dialled beside a link that went silent.
+struct Beside {
+    attempt: Attempt,
+    since: Time,
+}
+
 /// The whole client, for a [`Peer`](sametick_lockstep::peer::Peer) or a [`View`](sametick_room::View).
 pub struct Client<S: Side> {
     now: Time,
@@ -122,6 +132,11 @@ pub struct Client<S: Side> {
     hello: Hello,
     routes: Routes,
     attempt: Attempt,
+    /// The number of the carrier that was dialled last.
+    dialled: Attempt,
+    beside: Option<Beside>,
+    /// Not before this another one is dialled beside the link.
+    beside_at: Time,
     stage: Stage,
     side: Option<S>,
     /// Who it comes as when it comes for the first time.
@@ -157,6 +172,9 @@ impl<S: Side> Client<S> {
             plan,
             hello,
             attempt: Attempt(0),
+            dialled: Attempt(0),
+            beside: None,
+            beside_at: now,
             stage: Stage::Left,
             side: None,
             token: None,
@@ -207,7 +225,7 @@ impl<S: Side> Client<S> {
         self.side.as_ref().map(S::catching_up).unwrap_or_default()
     }
 
-    /// The carrier that was dialled last.
+    /// The carrier that is in use, or was dialled last to be.
     pub fn attempt(&self) -> Attempt {
         self.attempt
     }
@@ -253,6 +271,7 @@ impl<S: Side> Client<S> {
     pub fn drop_link(&mut self, now: Time, for_us: u64) {
         self.wake(now);
         if !matches!(self.stage, Stage::Refused(_) | Stage::Left) {
+            self.hang_up_beside();
             self.hang_up();
             self.stage = Stage::Pausing(self.now.plus_micros(for_us), "cut on purpose".into());
         }
@@ -265,6 +284,7 @@ impl<S: Side> Client<S> {
             Stage::Open { link, leave_by, .. } => {
                 link.close(now, 0, "the player leaves");
                 *leave_by = Some(now.plus_micros(FAREWELL_US));
+                self.hang_up_beside();
             }
             Stage::Refused(_) => {}
             _ => self.end(Stage::Left),
@@ -276,7 +296,11 @@ impl<S: Side> Client<S> {
         self.wake(now);
         match input {
             Input::Carrier(attempt, carried) if attempt == self.attempt => self.on_carried(carried),
-            Input::Carrier(..) => {}
+            Input::Carrier(attempt, carried) => {
+                if self.beside.as_ref().is_some_and(|beside| beside.attempt == attempt) {
+                    self.on_beside(carried);
+                }
+            }
             Input::Local(input) => self.tell_side(side::Input::Local(input)),
             Input::Timeout => {
                 if let Stage::Open { link, .. } = &mut self.stage {
@@ -327,6 +351,22 @@ impl<S: Side> Client<S> {
             *heard_at = self.now;
             // An error also comes out as `Closed`.
             let _ = link.handle(self.now, input);
+            self.hang_up_beside();
+        }
+    }
+
+    /// What was dialled beside the link says something before the link does.
+    fn on_beside(&mut self, carried: Carried<'_>) {
+        match carried {
+            Carried::Answer(bytes) if matches!(Answer::from_bytes(bytes), Ok(Answer::Welcome)) => {
+                let beside = self.beside.take();
+                self.hang_up();
+                self.attempt = beside.map_or(self.attempt, |beside| beside.attempt);
+                self.open();
+            }
+            // Whatever it says: who is not let in a second time may still be there.
+            Carried::Answer(_) | Carried::Gone(_) => self.hang_up_beside(),
+            Carried::Datagram(_) | Carried::Stream(..) => {}
         }
     }
 
@@ -389,6 +429,13 @@ impl<S: Side> Client<S> {
     }
 
     fn pause(&mut self, retry_at: Time, why: String) {
+        if let Some(beside) = self.beside.take() {
+            // Its answer is as good as that of one that is dialled now.
+            self.hang_up();
+            self.attempt = beside.attempt;
+            self.stage = Stage::Dialling(beside.since);
+            return;
+        }
         self.hang_up();
         self.stage = Stage::Pausing(retry_at, why);
         if retry_at <= self.now {
@@ -397,6 +444,7 @@ impl<S: Side> Client<S> {
     }
 
     fn end(&mut self, stage: Stage) {
+        self.hang_up_beside();
         self.hang_up();
         self.stage = stage;
     }
@@ -411,9 +459,25 @@ impl<S: Side> Client<S> {
     }
 
     fn dial(&mut self) {
-        self.attempt.0 += 1;
+        self.attempt = self.call();
         self.stage = Stage::Dialling(self.now);
-        self.calls.push_back(Output::Dial(self.attempt, self.routes.current()));
+    }
+
+    fn dial_beside(&mut self) {
+        self.beside = Some(Beside { attempt: self.call(), since: self.now });
+    }
+
+    fn call(&mut self) -> Attempt {
+        self.dialled.0 += 1;
+        self.calls.push_back(Output::Dial(self.dialled, self.routes.current()));
+        self.dialled
+    }
+
+    fn hang_up_beside(&mut self) {
+        if let Some(beside) = self.beside.take() {
+            self.calls.push_back(Output::HangUp(beside.attempt));
+            self.beside_at = self.now.plus_micros(BESIDE_EVERY_US);
+        }
     }
 
     /// A hello that was never sent before.

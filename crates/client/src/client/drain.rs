@@ -157,6 +157,7 @@ impl<S: Side> Client<S> {
         let Stage::Open { heard_at, leave_by, .. } = &self.stage else { return None };
         let silence_at = heard_at.plus_micros(SILENCE_US);
         let stall_at = heard_at.plus_micros(STALL_US);
+        let beside_at = stall_at.max(self.beside_at);
         let leave_by = *leave_by;
         match leave_by {
             Some(by) if by <= self.now => {
@@ -167,10 +168,14 @@ impl<S: Side> Client<S> {
                 self.lose("the connection went silent".into());
                 return None;
             }
+            None if beside_at <= self.now && self.beside.is_none() => {
+                self.dial_beside();
+                return None;
+            }
             _ => {}
         }
         let trouble_at = self.trouble.as_ref().and_then(Trouble::next_at);
-        let own = [Some(silence_at), Some(stall_at).filter(|at| *at > self.now), leave_by];
+        let own = [Some(silence_at), Some(beside_at).filter(|at| *at > self.now), leave_by];
         let all = own.into_iter().flatten().chain([link_at]).chain(side_at).chain(trouble_at);
         all.min().map(|at| self.wait_until(at))
     }

@@ -38,14 +38,35 @@ fn a_connection_that_is_swallowed_is_noticed_and_the_seat_is_kept() {
         let mut world = World::of_two(network, seed);
         let mine = seat(&world, 0);
         world.swallow(0);
-        world.run_until(4_500, "silence is noticed", |world| world.losses(0) == 1);
-        world.run_until(3_000, "plays again", |world| world.plays(0));
+        // Another connection is dialled beside it after a second (L12).
+        world.run_until(1_700, "silence is noticed", |world| world.losses(0) == 1);
+        world.run_until(1_500, "plays again", |world| world.plays(0));
         assert_eq!(seat(&world, 0), mine);
         // The relay had not given the old link up: for the game nobody was away.
         assert_eq!(world.departures(), 0, "{network}");
         world.run_millis(12_000);
         assert_eq!(world.departures(), 0, "{network}");
         assert_eq!(world.losses(0), 1, "{network}");
+        assert_agreement(&world);
+    }
+}
+
+#[test]
+fn a_connection_that_is_heard_again_is_kept() {
+    for seed in 0..10 {
+        let mut world = World::of_two(NETWORKS[seed as usize % 3], seed);
+        // Nothing passes for a while, also nothing that is dialled beside it.
+        world.players[0].blocked = [true; 2];
+        world.swallow(0);
+        world.run_millis(1_600);
+        assert!(matches!(world.players[0].client.status(), Status::Stalled { .. }));
+        let dialled = world.players[0].dials.len();
+        assert!(dialled > 1, "another one is dialled beside it");
+        world.relent(0);
+        world.run_until(1_500, "plays on", |world| world.plays(0));
+        world.run_millis(3_000);
+        assert_eq!((world.losses(0), world.departures()), (0, 0));
+        assert_eq!(world.players[0].dials.len(), dialled, "and nothing more once it is heard");
         assert_agreement(&world);
     }
 }

@@ -150,7 +150,7 @@ impl<S: Server> World<S> {
         random[..8].copy_from_slice(&self.seed.to_le_bytes());
         let routes = ROUTES.to_vec();
         let (session, key) = ("den".into(), AccessKey::open());
-        Plan { session, join, key, routes, unix_s: 1_800_000_000, random }
+        Plan { session, join, key, routes, unix_s: unix_s(self.now), random }
     }
 
     /// Another client; returns its number.
@@ -175,6 +175,11 @@ impl<S: Server> World<S> {
     /// The carrier of a client swallows everything from now on.
     pub fn swallow(&mut self, number: usize) {
         self.wires.iter_mut().filter(|wire| wire.owner == number).for_each(|wire| wire.swallows = true);
+    }
+
+    /// It does not any more.
+    pub fn relent(&mut self, number: usize) {
+        self.wires.iter_mut().filter(|wire| wire.owner == number).for_each(|wire| wire.swallows = false);
     }
 
     /// A client does not run for so long; what comes for it waits, as in a browser.
@@ -230,9 +235,8 @@ impl<S: Server> World<S> {
                 if *down {
                     wire.news.push((now.plus_micros(WAY_US), News::Gone));
                 } else if !blocked && !wire.swallows {
-                    let Knock::Proven(proven) = door.knock(1_800_000_000, &bytes) else {
-                        panic!("a fresh and honest hello")
-                    };
+                    let knock = door.knock(unix_s(*now), &bytes);
+                    let Knock::Proven(proven) = knock else { panic!("a fresh and honest hello: {knock:?}") };
                     let member = Member(*next_member);
                     *next_member += 1;
                     server.open(*now, member, &proven.hello);
@@ -434,4 +438,9 @@ fn drain_link<S: Server>(
             link::Output::WakeAt(_) | link::Output::Done => return,
         }
     }
+}
+
+/// Everybody's clock is right.
+fn unix_s(now: Time) -> u64 {
+    1_800_000_000 + now.as_micros() / 1_000_000
 }
