@@ -100,8 +100,8 @@ impl World {
                 self.client.handle(self.now, Input::Timeout);
             }
             _ => match argument {
-                0 => self.client.set_netem(None),
-                1 => self.client.set_netem(Some("rtt=50ms,jitter=9ms,loss=9%".parse().expect("a profile"))),
+                0 => self.client.set_netem(None, 1),
+                1 => self.client.set_netem(Some("rtt=50ms,jitter=9ms,loss=9%".parse().expect("a profile")), 1),
                 2 => self.client.drop_link(self.now, 300_000),
                 _ => self.client.leave(self.now),
             },

@@ -144,7 +144,7 @@ pub struct Client<S: Side> {
     /// Carriers to open or close.
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
-    netem: Option<Profile>,
+    netem: Option<(Profile, u64)>,
     trouble: Option<Trouble<()>>,
     totals: Totals,
     /// The last tick that is known to have happened, to notice when a session begins anew.
@@ -225,6 +225,11 @@ impl<S: Side> Client<S> {
         self.side.as_ref().map(S::catching_up).unwrap_or_default()
     }
 
+    /// The player's side, when the client has done its part.
+    pub fn into_side(self) -> Option<S> {
+        self.side
+    }
+
     /// The carrier that is in use, or was dialled last to be.
     pub fn attempt(&self) -> Attempt {
         self.attempt
@@ -248,9 +253,10 @@ impl<S: Side> Client<S> {
         self.totals.with(self.link_stats().unwrap_or_default())
     }
 
-    /// Puts a bad network in front of its own link, both ways, or takes it away. Hellos and answers do not pass it.
-    pub fn set_netem(&mut self, profile: Option<Profile>) {
-        self.netem = profile;
+    /// Puts a bad network in front of its own link, both ways, or takes it away. Hellos and answers do not pass it. What it does is
+    /// decided by the seed, and another one for each link.
+    pub fn set_netem(&mut self, profile: Option<Profile>, seed: u64) {
+        self.netem = profile.map(|profile| (profile, seed));
         match (&mut self.trouble, profile) {
             // What is under way arrives all the same.
             (Some(trouble), profile) => trouble.set_profile(profile.unwrap_or_default()),
@@ -404,7 +410,7 @@ impl<S: Side> Client<S> {
     }
 
     fn fresh_trouble(&self) -> Option<Trouble<()>> {
-        self.netem.map(|profile| Trouble::new(profile, u64::from(self.attempt.0)))
+        self.netem.map(|(profile, seed)| Trouble::new(profile, seed.wrapping_add(self.attempt.0.into())))
     }
 
     fn on_gone(&mut self, why: &str) {

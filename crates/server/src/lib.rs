@@ -12,6 +12,7 @@
 
 pub mod app;
 pub mod bot;
+mod calling;
 pub mod check;
 pub mod cli;
 pub mod config;

@@ -5,9 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use sametick_wire::Time;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Hello, Stamp};
+use sametick_wire::{Carrier, Time};
 
 use crate::clock::{random, unix_seconds};
 use crate::endpoint::Endpoint;
@@ -42,6 +42,15 @@ impl Scheme {
             Scheme::Quic => 7778,
             Scheme::Ws | Scheme::Wss => 7779,
             Scheme::Wt => 7780,
+        }
+    }
+
+    /// What its links can rely on.
+    pub const fn carrier(self) -> Carrier {
+        match self {
+            Scheme::Udp => Carrier::Datagrams,
+            Scheme::Quic | Scheme::Wt => Carrier::DatagramsAndStreams,
+            Scheme::Ws | Scheme::Wss => Carrier::Stream,
         }
     }
 
@@ -141,11 +150,16 @@ impl Locator {
         found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("{} has no address", self.host)))
     }
 
-    /// Calls the server with this first message.
+    /// Calls the server with this hello.
     pub async fn dial(&self, now: Time, key: &AccessKey, hello: &Hello) -> io::Result<Box<dyn Endpoint>> {
         let stamp = Stamp { unix_s: unix_seconds(), nonce: random() };
         let first =
             hello.to_bytes(key, stamp).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        self.call(now, key, first).await
+    }
+
+    /// Calls the server with these bytes as the first message.
+    pub async fn call(&self, now: Time, key: &AccessKey, first: Vec<u8>) -> io::Result<Box<dyn Endpoint>> {
         let to = self.resolve().await?;
         Ok(match self.scheme {
             Scheme::Udp => Box::new(UdpEndpoint::connect(to, &Psk::new(key), &first, now)?),

@@ -259,7 +259,7 @@ impl<S: OnScreen> Playing for Played<S> {
     }
 
     fn set_netem(&mut self, profile: Option<Profile>) {
-        self.client.set_netem(profile);
+        self.client.set_netem(profile, 0);
     }
 
     fn drop_link(&mut self, now: Time, for_us: u64) {

@@ -55,6 +55,10 @@ struct CommonArgs {
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
 
+    /// For how long to look for a server that is gone
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    patience: u64,
+
     #[command(flatten)]
     client: ClientArgs,
 
@@ -109,7 +113,7 @@ pub(crate) struct ArenaArgs {
 
 impl CommonArgs {
     fn crowd(&self, count: u32) -> Crowd {
-        Crowd { count, seconds: self.seconds, netem: self.client.netem() }
+        Crowd { count, seconds: self.seconds, netem: self.client.netem(), patience: self.patience }
     }
 
     /// Plays in a session.

@@ -1,16 +1,20 @@
 //! Players who cost next to nothing: they say what has arrived without reading it, and walk blindly. A host cannot tell them
 //! from others, so that one machine can fill its rooms.
 
-use sametick_room::message::{MASK_BITS, RTT_UNIT_US, Report, ToHost, ToView, Update, read_update};
+use sametick_client::{Side, Standing};
+use sametick_room::View;
+use sametick_room::message::{Join, MASK_BITS, RTT_UNIT_US, Report, ToHost, ToView, Update, read_update};
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Seat, Tick};
+use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::identity::Token;
 use sametick_wire::inputs::{Opaque, put_inputs};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::Path;
+use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time, control};
 
 use super::room::Seen;
-use super::{Mind, Want};
 
 /// How many ticks before theirs inputs are sent, besides half a round trip.
 const LEAD_TICKS: u32 = 2;
@@ -20,7 +24,9 @@ pub type Wander<G> = fn(Seat, Tick) -> <G as sametick_sim::Game>::Input;
 
 /// A player who reads nothing.
 pub struct Light<G: Hosted> {
+    join: Join,
     wander: Wander<G>,
+    now: Time,
     seat: Option<Seat>,
     refused: Option<String>,
     /// The newest update, and when it came.
@@ -34,27 +40,18 @@ pub struct Light<G: Hosted> {
 }
 
 impl<G: Hosted> Light<G> {
-    /// Asks to take part, over a link that has just opened.
-    pub fn new(now: Time, join: &ToHost, path: Path, wander: Wander<G>) -> Light<G> {
-        let mut outbox = Outbox::default();
-        outbox.push(Channel::Control, |out| control::put(out, join));
-        Light {
-            wander,
-            seat: None,
-            refused: None,
-            newest: None,
-            mask: 0,
-            path,
-            tick: Tick::ZERO,
-            acted_at: now,
-            outbox,
-            seen: Seen::default(),
-        }
+    fn ask(&mut self) {
+        let join = ToHost::Join(self.join.clone());
+        self.outbox.push(Channel::Control, |out| control::put(out, &join));
     }
 
     fn on_control(&mut self, message: ToView) {
         match message {
-            ToView::Welcome(welcome) => self.seat = welcome.seat,
+            ToView::Welcome(welcome) => {
+                self.seat = welcome.seat;
+                self.join.resume = Some(welcome.claim);
+            }
+            ToView::Token(token) => self.join.token = Some(token),
             ToView::Refused { why, .. } => self.refused = Some(why),
             ToView::Roster { seated } => self.seen.players = seated.len(),
             ToView::Came(_) => self.seen.players += 1,
@@ -114,36 +111,87 @@ impl<G: Hosted> Light<G> {
     }
 }
 
-impl<G: Hosted> Mind for Light<G> {
-    fn hear(&mut self, now: Time, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
-        match channel {
-            Channel::Control => self.on_control(control::from_bytes(bytes)?),
-            _ => self.on_update(now, bytes)?,
+impl<G: Hosted> Side for Light<G> {
+    type Input = G::Input;
+    type JoinAs = (Join, Wander<G>);
+    const NONSENSE: &'static str = View::<G>::NONSENSE;
+
+    fn identity() -> Identity {
+        View::<G>::identity()
+    }
+
+    fn intent(room: String) -> Intent {
+        View::<G>::intent(room)
+    }
+
+    fn who((join, _): &(Join, Wander<G>)) -> (&str, bool) {
+        (&join.name, join.watch)
+    }
+
+    fn new(now: Time, (join, wander): &(Join, Wander<G>), path: Path) -> Light<G> {
+        let mut light = Light {
+            join: join.clone(),
+            wander: *wander,
+            now,
+            seat: None,
+            refused: None,
+            newest: None,
+            mask: 0,
+            path,
+            tick: Tick::ZERO,
+            acted_at: now,
+            outbox: Outbox::default(),
+            seen: Seen::default(),
+        };
+        light.ask();
+        light
+    }
+
+    fn rejoin(&mut self, now: Time, path: Path) {
+        (self.now, self.path) = (now, path);
+        (self.newest, self.mask) = (None, 0);
+        self.outbox = Outbox::default();
+        self.ask();
+    }
+
+    fn take_token(&mut self, token: Token) {
+        self.join.token = Some(token);
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.now = now;
+        match input {
+            Input::Message(Channel::Control, bytes) => self.on_control(control::from_bytes(bytes)?),
+            Input::Message(_, bytes) => self.on_update(now, bytes)?,
+            Input::Path(path) => self.path = path,
+            Input::Local(_) | Input::Timeout => {}
         }
         Ok(())
     }
 
-    fn on_path(&mut self, _: Time, path: Path) {
-        self.path = path;
-    }
-
-    fn on_time(&mut self, _: Time) {}
-
-    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Want {
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         if let (Some(seat), Some(newest)) = (self.seat, self.newest)
-            && self.next_at() <= now
+            && self.next_at() <= self.now
         {
-            self.act(now, seat, newest);
+            self.act(self.now, seat, newest);
         }
         match self.outbox.pop(buf) {
-            Some(channel) => Want::Send(channel),
-            None if self.newest.is_some() => Want::WakeAt(self.next_at()),
-            None => Want::Nothing,
+            Some(channel) => Output::Send(channel),
+            None if self.newest.is_some() => Output::WakeAt(self.next_at()),
+            None => Output::Wait,
         }
     }
 
-    fn refused(&self) -> Option<String> {
-        self.refused.clone()
+    fn standing(&self) -> Standing {
+        match &self.refused {
+            Some(why) => Standing::Refused(why.clone()),
+            None if self.newest.is_some() => Standing::Playing,
+            None => Standing::Joining,
+        }
+    }
+
+    fn reached(&self) -> Tick {
+        self.newest.map_or(Tick::ZERO, |(tick, _)| tick)
     }
 }
 

@@ -5,19 +5,22 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use sametick_client::{Side, Standing};
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
 use sametick_lockstep::message::Way;
-use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
+use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_sim::diff::differences;
-use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, schema_hash_of, to_canonical};
+use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, to_canonical};
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
+use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
-use super::{Bot, BotError, Crowd, Mind, Want, name_of, run};
+use super::{Bot, BotError, Crowd, name_of, run};
 use crate::trace::{Trace, Whose};
 
 /// How many confirmed ticks back players compare their states.
@@ -61,6 +64,10 @@ pub struct BotReport {
     pub resimulated: u64,
     /// How often its state was wrong and had to be replaced.
     pub resyncs: u32,
+    /// How often its connection was lost, and another one found.
+    pub losses: u32,
+    /// How often the session was found to have begun anew.
+    pub restarts: u32,
     /// As the link estimates it.
     pub rtt_us: Option<u64>,
     /// Bytes taken from the carrier.
@@ -113,21 +120,37 @@ impl std::fmt::Display for BotsReport {
     }
 }
 
-struct Player<G: Game> {
-    peer: Peer<G>,
+/// Who a bot is.
+struct Part<G: Game> {
+    join: JoinAs<G>,
     session: Rc<str>,
     autopilot: fn(&G, Seat) -> G::Input,
-    hashes: BTreeMap<Tick, StateHash>,
-    resyncs: u32,
     flip: Option<Tick>,
     trace: Option<Rc<RefCell<Trace>>>,
 }
 
+impl<G: Game> Clone for Part<G> {
+    fn clone(&self) -> Part<G> {
+        let Part { join, session, autopilot, flip, trace } = self;
+        let (join, session, trace) = (join.clone(), session.clone(), trace.clone());
+        Part { join, session, autopilot: *autopilot, flip: *flip, trace }
+    }
+}
+
+/// A peer with somebody to play it.
+struct Player<G: Game> {
+    peer: Peer<G>,
+    part: Part<G>,
+    hashes: BTreeMap<Tick, StateHash>,
+    resyncs: u32,
+    now: Time,
+}
+
 impl<G: Game> Player<G> {
     fn trace(&self, way: Way, sent: bool, channel: Channel, bytes: &[u8]) {
-        if let Some(trace) = &self.trace {
+        if let Some(trace) = &self.part.trace {
             let near = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
-            let whose = Whose { session: &self.session, seat: self.peer.seat(), near };
+            let whose = Whose { session: &self.part.session, seat: self.peer.seat(), near };
             trace.borrow_mut().message(whose, way, sent, channel, bytes);
         }
     }
@@ -155,9 +178,10 @@ impl<G: Game> Player<G> {
             self.resyncs = self.peer.stats().resyncs;
             self.hashes.clear();
         }
-        if let Some((tick, state)) = self.peer.confirmed()
-            && self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick)
-        {
+        let Some((tick, state)) = self.peer.confirmed() else { return };
+        // What was taken back never happened.
+        self.hashes.split_off(&tick.next());
+        if self.hashes.last_key_value().is_none_or(|(last, _)| *last < tick) {
             self.hashes.insert(tick, StateHash::of(state));
             if self.hashes.len() > COMPARED {
                 self.hashes.pop_first();
@@ -166,64 +190,84 @@ impl<G: Game> Player<G> {
     }
 }
 
-impl<G: Game> Mind for Player<G>
+impl<G: Game> Side for Player<G>
 where
     G::Input: Default,
 {
-    fn hear(&mut self, now: Time, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
+    type Input = G::Input;
+    type JoinAs = Part<G>;
+    const NONSENSE: &'static str = Peer::<G>::NONSENSE;
+
+    fn identity() -> Identity {
+        Peer::<G>::identity()
+    }
+
+    fn intent(session: String) -> Intent {
+        Peer::<G>::intent(session)
+    }
+
+    fn who(part: &Part<G>) -> (&str, bool) {
+        Peer::<G>::who(&part.join)
+    }
+
+    fn new(now: Time, part: &Part<G>, path: Path) -> Player<G> {
+        let peer = Peer::new(now, &part.join, path);
+        Player { peer, part: part.clone(), hashes: BTreeMap::new(), resyncs: 0, now }
+    }
+
+    fn rejoin(&mut self, now: Time, path: Path) {
+        self.peer.rejoin(now, path);
+    }
+
+    fn take_token(&mut self, token: Token) {
+        Side::take_token(&mut self.peer, token);
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.now = now;
+        let Input::Message(channel, bytes) = input else { return self.peer.handle(now, input) };
         self.trace(Way::ToPeer, false, channel, bytes);
-        let heard = self.peer.handle(now, Input::Message(channel, bytes));
-        if self.flip.is_some_and(|tick| self.peer.confirmed().is_some_and(|(now, _)| now >= tick))
-            && self.peer.seat() == Some(Seat(0))
-        {
-            self.flip = None;
+        let heard = self.peer.handle(now, input);
+        let confirmed = self.peer.confirmed().map(|(tick, _)| tick);
+        if self.part.flip.is_some_and(|tick| confirmed >= Some(tick)) && self.peer.seat() == Some(Seat(0)) {
+            self.part.flip = None;
             self.flip();
         }
         self.note();
         heard
     }
 
-    fn on_path(&mut self, now: Time, path: Path) {
-        // What this side says of itself is never malformed.
-        let _ = self.peer.handle(now, Input::Path(path));
-    }
-
-    fn on_time(&mut self, now: Time) {
-        // Nor is a time-out.
-        let _ = self.peer.handle(now, Input::Timeout);
-    }
-
-    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Want {
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
             match self.peer.poll_output(buf) {
-                Output::Send(channel) => {
-                    self.trace(Way::ToRelay, true, channel, buf);
-                    return Want::Send(channel);
-                }
                 Output::WantInput(_) => {
                     let played = self.peer.shown().zip(self.peer.seat());
-                    let input = played.map(|((_, state), seat)| (self.autopilot)(state, seat));
-                    // Nor is an input that was asked for.
-                    let _ = self.peer.handle(now, Input::Local(input.unwrap_or_default()));
+                    let input = played.map(|((_, state), seat)| (self.part.autopilot)(state, seat));
+                    // What this side says of itself is never malformed.
+                    let _ = self.peer.handle(self.now, Input::Local(input.unwrap_or_default()));
                 }
-                Output::WantPath => return Want::Path,
-                Output::WakeAt(at) => return Want::WakeAt(at),
-                Output::Wait => return Want::Nothing,
+                output => {
+                    if let Output::Send(channel) = output {
+                        self.trace(Way::ToRelay, true, channel, buf);
+                    }
+                    return output;
+                }
             }
         }
     }
 
-    fn refused(&self) -> Option<String> {
-        match self.peer.status() {
-            Status::Refused(why) => Some(why.clone()),
-            _ => None,
-        }
+    fn standing(&self) -> Standing {
+        self.peer.standing()
+    }
+
+    fn reached(&self) -> Tick {
+        self.peer.reached()
     }
 }
 
 impl<G: Game> Bot<Player<G>> {
     fn report(&self) -> BotReport {
-        let peer = &self.mind.peer;
+        let peer = &self.side.peer;
         let (stats, diagnostics) = (peer.stats(), peer.diagnostics());
         let (tick, hash) = peer
             .confirmed()
@@ -236,12 +280,14 @@ impl<G: Game> Bot<Player<G>> {
             rollbacks: stats.rollbacks,
             resimulated: stats.resimulated,
             resyncs: stats.resyncs,
+            losses: self.totals.losses,
+            restarts: self.totals.restarts,
             verdict: diagnostics.verdict(),
             diagnostics,
             readings: diagnostics.readings(),
             rtt_us: self.stats.rtt_us,
-            bytes_received: self.stats.bytes_received,
-            bytes_sent: self.stats.bytes_sent,
+            bytes_received: self.totals.bytes_received,
+            bytes_sent: self.totals.bytes_sent,
         }
     }
 }
@@ -250,7 +296,7 @@ impl<G: Game> Bot<Player<G>> {
 fn agreement<G: Game>(bots: &[Bot<Player<G>>]) -> (bool, usize) {
     let mut seen: BTreeMap<Tick, StateHash> = BTreeMap::new();
     let (mut agree, mut compared) = (true, 0);
-    for (tick, hash) in bots.iter().flat_map(|bot| &bot.mind.hashes) {
+    for (tick, hash) in bots.iter().flat_map(|bot| &bot.side.hashes) {
         match seen.get(tick) {
             Some(other) => {
                 compared += 1;
@@ -276,23 +322,13 @@ where
     let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip } = plan;
     let create = |path: PathBuf| Trace::create(&path).map_err(|error| BotError::Trace { path, error });
     let trace = trace.map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
-    let identity = Identity { build: G::BUILD, schema: schema_hash_of::<G>() };
-    let intent = Intent::Join { session: session.clone() };
-    let (session, wait_for): (Rc<str>, u16) = (session.into(), crowd.count as u16);
-    let begin = |now, number, path| {
-        let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
-        let join = JoinAs { name, commit, setup, seed, seats, wait_for, watch: false, listed: true };
-        Player::<G> {
-            peer: Peer::new(now, &join, path),
-            session: session.clone(),
-            autopilot,
-            hashes: BTreeMap::new(),
-            resyncs: 0,
-            flip,
-            trace: trace.clone(),
-        }
+    let (name, wait_for): (Rc<str>, u16) = (session.as_str().into(), crowd.count as u16);
+    let join = |number| {
+        let (player, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+        let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
+        Part::<G> { join, session: name.clone(), autopilot, flip, trace: trace.clone() }
     };
-    let bots = run(url, key, crowd, (identity, intent), begin).await?;
+    let bots = run::<Player<G>>(url, key, crowd, &session, join).await?;
     let (agree, compared) = agreement(&bots);
     Ok(BotsReport { url: url.to_string(), agree, compared, bots: bots.iter().map(Bot::report).collect() })
 }

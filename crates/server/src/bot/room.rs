@@ -1,18 +1,21 @@
 //! Headless players of authoritative rooms. They play by what they are told, and say how much that was.
 
-use sametick_room::message::{Join, ToHost};
-use sametick_room::view::{Errors, Input, JoinAs, Output, Status, View};
-use sametick_sim::replica::{Hosted, Scene, hosted_schema_of};
+use sametick_client::{Side, Standing};
+use sametick_room::message::Join;
+use sametick_room::view::{Errors, JoinAs, View};
+use sametick_sim::replica::{Hosted, Scene};
 use sametick_sim::{Seat, Tick, to_canonical};
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
+use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
-use sametick_wire::{Channel, Malformed, Time};
+use sametick_wire::side::{Input, Output};
+use sametick_wire::{Malformed, Time};
 use serde::Serialize;
 
 use super::light::{Light, Wander};
-use super::{Bot, BotError, Crowd, Mind, Want, name_of, run};
+use super::{Bot, BotError, Crowd, name_of, run};
 
 /// What bots should do in a room.
 #[derive(Clone)]
@@ -65,6 +68,8 @@ pub struct RoomBotReport {
     pub error_max_ms: f32,
     /// How often it was so wrong that it was mended at once.
     pub snaps: u64,
+    /// How often its connection was lost, and another one found.
+    pub losses: u32,
     /// As the link estimates it.
     pub rtt_us: Option<u64>,
     /// Bytes taken from the carrier.
@@ -116,56 +121,91 @@ impl std::fmt::Display for RoomBotsReport {
     }
 }
 
-struct Player<G: Hosted> {
-    view: View<G>,
+/// Who a bot is.
+struct Part<G: Hosted> {
+    join: JoinAs<G>,
     seed: u64,
-    pilot: fn(&G::Own, &Scene, Tick, u64) -> G::Input,
-    /// Who was there when somebody last came or went.
-    players: usize,
+    pilot: Pilot<G>,
 }
 
-impl<G: Hosted> Mind for Player<G>
+/// What it does, by what it sees.
+type Pilot<G> = fn(&<G as Hosted>::Own, &Scene, Tick, u64) -> <G as sametick_sim::Game>::Input;
+
+impl<G: Hosted> Clone for Part<G> {
+    fn clone(&self) -> Part<G> {
+        Part { join: self.join.clone(), seed: self.seed, pilot: self.pilot }
+    }
+}
+
+/// A view with somebody to play it.
+struct Player<G: Hosted> {
+    view: View<G>,
+    part: Part<G>,
+    /// Who was there when somebody last came or went.
+    players: usize,
+    now: Time,
+}
+
+impl<G: Hosted> Side for Player<G>
 where
     G::Input: Default,
 {
-    fn hear(&mut self, now: Time, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
-        let heard = self.view.handle(now, Input::Message(channel, bytes));
+    type Input = G::Input;
+    type JoinAs = Part<G>;
+    const NONSENSE: &'static str = View::<G>::NONSENSE;
+
+    fn identity() -> Identity {
+        View::<G>::identity()
+    }
+
+    fn intent(room: String) -> Intent {
+        View::<G>::intent(room)
+    }
+
+    fn who(part: &Part<G>) -> (&str, bool) {
+        View::<G>::who(&part.join)
+    }
+
+    fn new(now: Time, part: &Part<G>, path: Path) -> Player<G> {
+        Player { view: View::new(now, &part.join, path), part: part.clone(), players: 0, now }
+    }
+
+    fn rejoin(&mut self, now: Time, path: Path) {
+        self.view.rejoin(now, path);
+    }
+
+    fn take_token(&mut self, token: Token) {
+        self.view.take_token(token);
+    }
+
+    fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
+        self.now = now;
+        let heard = self.view.handle(now, input);
         self.players = self.players.max(self.view.roster().len());
         heard
     }
 
-    fn on_path(&mut self, now: Time, path: Path) {
-        // What this side says of itself is never malformed.
-        let _ = self.view.handle(now, Input::Path(path));
-    }
-
-    fn on_time(&mut self, now: Time) {
-        // Nor is a time-out.
-        let _ = self.view.handle(now, Input::Timeout);
-    }
-
-    fn poll(&mut self, now: Time, buf: &mut Vec<u8>) -> Want {
+    fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
             match self.view.poll_output(buf) {
-                Output::Send(channel) => return Want::Send(channel),
                 Output::WantInput(tick) => {
                     let own = self.view.foreseen().map(|(_, own)| own);
-                    let input = own.map(|own| (self.pilot)(own, self.view.newest(), tick, self.seed));
-                    // Nor is an input that was asked for.
-                    let _ = self.view.handle(now, Input::Local(input.unwrap_or_default()));
+                    let Part { pilot, seed, .. } = &self.part;
+                    let input = own.map(|own| pilot(own, self.view.newest(), tick, *seed));
+                    // What this side says of itself is never malformed.
+                    let _ = self.view.handle(self.now, Input::Local(input.unwrap_or_default()));
                 }
-                Output::WantPath => return Want::Path,
-                Output::WakeAt(at) => return Want::WakeAt(at),
-                Output::Wait => return Want::Nothing,
+                output => return output,
             }
         }
     }
 
-    fn refused(&self) -> Option<String> {
-        match self.view.status() {
-            Status::Refused(why) => Some(why),
-            _ => None,
-        }
+    fn standing(&self) -> Standing {
+        self.view.standing()
+    }
+
+    fn reached(&self) -> Tick {
+        self.view.reached()
     }
 }
 
@@ -207,7 +247,7 @@ impl<G: Hosted> Told for Player<G> {
 
 impl<M: Told> Bot<M> {
     fn report(&self) -> RoomBotReport {
-        let seen = self.mind.seen();
+        let seen = self.side.seen();
         RoomBotReport {
             seat: seen.seat.map(|seat| seat.0),
             tick: seen.tick.0,
@@ -220,9 +260,10 @@ impl<M: Told> Bot<M> {
             error_mean_ms: seen.errors.mean_ms(),
             error_max_ms: seen.errors.max_ms,
             snaps: seen.errors.snaps,
+            losses: self.totals.losses,
             rtt_us: self.stats.rtt_us,
-            bytes_received: self.stats.bytes_received,
-            bytes_sent: self.stats.bytes_sent,
+            bytes_received: self.totals.bytes_received,
+            bytes_sent: self.totals.bytes_sent,
         }
     }
 }
@@ -237,21 +278,19 @@ where
     G::Input: Default,
 {
     let RoomPlan { room, crowd, setup, seed, seats, player } = plan;
-    let identity = Identity { build: G::BUILD, schema: hosted_schema_of::<G>() };
-    let wish = (identity, Intent::Enter { room: room.clone() });
     let bots: Vec<RoomBotReport> = match player {
         RoomPlayer::Pilot(pilot) => {
-            let begin = |now, number, path| {
+            let join = |number| {
                 let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
                 let join = JoinAs::<G> { name, commit, setup, seed, seats, watch: false, listed: true };
-                Player { view: View::new(now, &join, path), seed, pilot, players: 0 }
+                Part { join, seed, pilot }
             };
-            run(url, key, crowd, wish, begin).await?.iter().map(Bot::report).collect()
+            run::<Player<G>>(url, key, crowd, &room, join).await?.iter().map(Bot::report).collect()
         }
         RoomPlayer::Light(wander) => {
             let setup = to_canonical(&setup).expect("a setup serialises");
-            let begin = |now, number, path| {
-                let join = ToHost::Join(Join {
+            let join = |number| {
+                let join = Join {
                     game: G::NAME.into(),
                     commit: crate::COMMIT.into(),
                     name: name_of(number),
@@ -262,10 +301,10 @@ where
                     listed: true,
                     resume: None,
                     token: None,
-                });
-                Light::<G>::new(now, &join, path, wander)
+                };
+                (join, wander)
             };
-            run(url, key, crowd, wish, begin).await?.iter().map(Bot::report).collect()
+            run::<Light<G>>(url, key, crowd, &room, join).await?.iter().map(Bot::report).collect()
         }
     };
     let played = bots.iter().all(|bot| bot.seat.is_some() && bot.updates > 0);

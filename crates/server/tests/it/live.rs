@@ -15,7 +15,9 @@ fn bot(url: &str, args: &[&str]) -> (bool, Value) {
 
 /// Bots that play until the server stops.
 fn stayers(url: String, room: &'static str) -> JoinHandle<(bool, Value)> {
-    std::thread::spawn(move || bot(&url, &["--room", room, "--count", "2", "--seconds", "600"]))
+    std::thread::spawn(move || {
+        bot(&url, &["--room", room, "--count", "2", "--seconds", "600", "--patience", "0"])
+    })
 }
 
 fn players(up: &Up, room: &str) -> usize {
