@@ -1,7 +1,7 @@
 //! A person plays in a terminal, against others, through a relay.
 //!
 //! `keys.rs` makes inputs of keys, `scene.rs` a screen of a state; both know no terminal. `terminal.rs` is the terminal,
-//! and this the driver between it, the peer and the hub.
+//! and this the driver between it and the client.
 
 mod command;
 mod court;
@@ -14,19 +14,16 @@ mod tests;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 
-use sametick_lockstep::peer::{Input, JoinAs, Output, Peer, Status};
+use sametick_client::Status;
+use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_pong::{Phase, Pong, Setup, Wall};
-use sametick_sim::{Game, Tick};
+use sametick_sim::Tick;
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
-use sametick_transport::endpoint::Gone;
-use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
+use sametick_wire::Time;
 use sametick_wire::access::AccessKey;
-use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
 use sametick_wire::netem::Profile;
-use sametick_wire::{Channel, Time};
 use serde::Serialize;
 
 pub(crate) use command::{PlayGame, play};
@@ -34,6 +31,7 @@ use keys::{Keyboard, Wish};
 use scene::{Scene, own_wall};
 use terminal::{Terminal, Told};
 
+use crate::calling::Caller;
 use crate::{config, signals};
 
 /// The least time between two frames: a little less than a tick, so that no tick is left out for being early.
@@ -91,28 +89,17 @@ pub enum PlayError {
     /// The terminal does not work.
     #[error("the terminal: {0}")]
     Terminal(io::Error),
-    /// The relay cannot be called.
-    #[error("{url}: {error}")]
-    Dial {
+    /// The relay was never reached.
+    #[error("{url}: {why}")]
+    NotReached {
         /// Which.
         url: Locator,
         /// Why not.
-        error: io::Error,
+        why: String,
     },
     /// Nobody has answered.
     #[error("{0}: no answer: there is no relay, or it has another passphrase")]
     NoAnswer(Locator),
-    /// What the relay says cannot be understood.
-    #[error("{0}: the relay does not speak the lockstep protocol of this build")]
-    Nonsense(Locator),
-    /// The link has ended.
-    #[error("{url}: {ended}")]
-    Ended {
-        /// Which.
-        url: Locator,
-        /// Why.
-        ended: Box<Ended>,
-    },
     /// The session turned the player down.
     #[error("{url}: session {session}: {why}")]
     Refused {
@@ -125,6 +112,9 @@ pub enum PlayError {
     },
 }
 
+/// How the client says that nobody has answered.
+const NO_ANSWER: &str = "no answer";
+
 struct Player {
     plan: PlayPlan,
     relay: String,
@@ -132,19 +122,11 @@ struct Player {
     keyboard: Keyboard,
     panel: bool,
     ghost: bool,
-    /// The link, once the relay has answered.
-    key: Option<Key>,
-    peer: Option<Peer<Pong>>,
-    wake_at: Option<Time>,
-    rtt_us: Option<u64>,
     drawn_at: Time,
     /// The last tick that was drawn.
     drawn: Option<Tick>,
     leaving: bool,
-    is_nonsense: bool,
-    ended: Option<Ended>,
     failed: Option<io::Error>,
-    buf: Vec<u8>,
 }
 
 impl Player {
@@ -156,61 +138,22 @@ impl Player {
             terminal,
             panel: false,
             ghost: false,
-            key: None,
-            peer: None,
-            wake_at: None,
-            rtt_us: None,
             drawn_at: Time::ZERO,
             drawn: None,
             leaving: false,
-            is_nonsense: false,
-            ended: None,
             failed: None,
-            buf: Vec::new(),
         }
     }
 
-    fn open(&mut self, now: Time, key: Key, links: &Links) {
-        let Setup { seed, players, .. } = self.plan.setup;
-        let join = JoinAs {
-            setup: self.plan.setup,
-            seed,
-            seats: players.into(),
-            wait_for: 1,
-            name: self.plan.name.clone(),
-            commit: crate::COMMIT.into(),
-            watch: self.plan.watch,
-            listed: true,
-        };
-        self.key = Some(key);
-        self.peer = Some(Peer::new(now, &join, links.stats(key).unwrap_or_default().into()));
-    }
-
-    /// Gives the terminal back at once, and tells the relay.
-    fn leave(&mut self, links: &mut Links) {
-        self.leaving |= !self.is_over();
-        self.terminal.close();
-        if let Some(key) = self.key {
-            links.close(key, 0, "the player leaves");
-        }
-    }
-
-    fn wall(&self) -> Option<Wall> {
-        let peer = self.peer.as_ref()?;
-        own_wall(peer.shown()?.1, peer.seat())
-    }
-
-    fn read_keys(&mut self, now: Time, links: &mut Links) {
+    fn read_keys(&mut self, now: Time, wall: Option<Wall>) {
         while !self.is_over() {
             match self.terminal.poll() {
-                Ok(Some(Told::Key(key, stroke))) => {
-                    match self.keyboard.handle(now, key, stroke, self.wall()) {
-                        Some(Wish::Quit) => self.leave(links),
-                        Some(Wish::TogglePanel) => self.panel = !self.panel,
-                        Some(Wish::ToggleGhost) => self.ghost = !self.ghost,
-                        None => {}
-                    }
-                }
+                Ok(Some(Told::Key(key, stroke))) => match self.keyboard.handle(now, key, stroke, wall) {
+                    Some(Wish::Quit) => self.leaving = true,
+                    Some(Wish::TogglePanel) => self.panel = !self.panel,
+                    Some(Wish::ToggleGhost) => self.ghost = !self.ghost,
+                    None => {}
+                },
                 Ok(Some(Told::FocusLost)) => self.keyboard.let_go(),
                 Ok(None) => return,
                 Err(error) => self.failed = Some(error),
@@ -218,75 +161,35 @@ impl Player {
         }
     }
 
-    fn input(&self, now: Time) -> sametick_pong::Input {
-        let pong = self.peer.as_ref().and_then(Peer::shown).map(|(_, pong)| pong);
-        let is_over = pong.is_some_and(|pong| matches!(pong.phase, Phase::Over { .. }));
-        self.wall().map(|wall| self.keyboard.input(now, wall, is_over)).unwrap_or_default()
-    }
-
-    fn drain(&mut self, now: Time, links: &mut Links) {
-        let Some(key) = self.key else { return };
-        self.wake_at = loop {
-            let Some(peer) = &mut self.peer else { return };
-            let handled = match peer.poll_output(&mut self.buf) {
-                Output::Send(channel) => {
-                    // A link that has ended says so itself.
-                    let _ = links.send(key, channel, &self.buf);
-                    continue;
-                }
-                Output::WantInput(_) => {
-                    self.read_keys(now, links);
-                    Input::Local(self.input(now))
-                }
-                Output::WantPath => {
-                    let stats = links.stats(key).unwrap_or_default();
-                    self.rtt_us = stats.rtt_us;
-                    Input::Path(stats.into())
-                }
-                Output::WakeAt(at) => break Some(at),
-                Output::Wait => break None,
-            };
-            // What this side says of itself is never malformed.
-            let _ = self.peer.as_mut().map(|peer| peer.handle(now, handled));
-        };
-    }
-
-    fn on_message(&mut self, now: Time, links: &mut Links, channel: Channel, bytes: &[u8]) {
-        let (Some(peer), Some(key)) = (&mut self.peer, self.key) else { return };
-        if peer.handle(now, Input::Message(channel, bytes)).is_err() {
-            self.is_nonsense = true;
-            links.close(key, 1, "this is not the lockstep protocol");
-        }
-    }
-
-    fn on_time(&mut self, now: Time, links: &mut Links) {
-        self.read_keys(now, links);
-        if let Some(peer) = self.peer.as_mut().filter(|_| self.wake_at.is_some_and(|at| at <= now)) {
-            // A time-out is never malformed.
-            let _ = peer.handle(now, Input::Timeout);
-        }
+    /// What the player does now.
+    fn input(&mut self, now: Time, peer: &Peer<Pong>) -> sametick_pong::Input {
+        let wall = wall_of(peer);
+        self.read_keys(now, wall);
+        let is_over = peer.shown().is_some_and(|(_, pong)| matches!(pong.phase, Phase::Over { .. }));
+        wall.map(|wall| self.keyboard.input(now, wall, is_over)).unwrap_or_default()
     }
 
     /// When to draw next: soon if there is a new tick to see.
-    fn frame_at(&self) -> Time {
-        let shown = self.peer.as_ref().and_then(Peer::shown).map(|(tick, _)| tick);
+    fn frame_at(&self, peer: Option<&Peer<Pong>>) -> Time {
+        let shown = peer.and_then(Peer::shown).map(|(tick, _)| tick);
         self.drawn_at.plus_micros(if shown == self.drawn { IDLE_US } else { FRAME_US })
     }
 
-    fn draw(&mut self, now: Time) {
-        let peer = self.peer.as_ref();
+    fn draw(&mut self, now: Time, caller: &Caller<Peer<Pong>>) {
+        let client = caller.client();
+        let (peer, status) = (client.side(), client.status());
         let diagnostics = peer.map(Peer::diagnostics).filter(|_| self.panel);
         let scene = Scene {
             relay: &self.relay,
             session: &self.plan.session,
             name: &self.plan.name,
             tells_releases: self.keyboard.tells_releases(),
-            status: peer.map(Peer::status),
+            status: &status,
             seat: peer.and_then(Peer::seat),
             shown: peer.and_then(Peer::shown),
             confirmed: peer.and_then(Peer::confirmed),
             ghost: self.ghost,
-            rtt_us: self.rtt_us,
+            rtt_us: client.link_stats().and_then(|stats| stats.rtt_us),
             omissions: peer.map_or(0, |peer| peer.stats().omissions),
             diagnostics: diagnostics.as_ref(),
         };
@@ -298,20 +201,12 @@ impl Player {
         }
     }
 
-    fn refusal(&self) -> Option<&str> {
-        match self.peer.as_ref()?.status() {
-            Status::Refused(why) => Some(why),
-            _ => None,
-        }
-    }
-
     /// Whether there is nothing more to play.
     fn is_over(&self) -> bool {
-        self.leaving || self.ended.is_some() || self.failed.is_some() || self.refusal().is_some()
+        self.leaving || self.failed.is_some()
     }
 
-    fn report(&self) -> PlayReport {
-        let peer = self.peer.as_ref();
+    fn report(&self, peer: Option<&Peer<Pong>>) -> PlayReport {
         let (tick, pong) =
             peer.and_then(Peer::confirmed).map_or((0, None), |(tick, pong)| (tick.0, Some(pong)));
         let score = |pong: &Pong| -> Vec<u8> {
@@ -326,36 +221,37 @@ impl Player {
             verdict: peer.map(Peer::diagnostics).unwrap_or_default().verdict(),
         }
     }
+
+    /// Why it cannot go on, if it cannot.
+    fn trouble(&self, url: &Locator, caller: &Caller<Peer<Pong>>) -> Option<PlayError> {
+        let (url, session) = (url.clone(), self.plan.session.clone());
+        match caller.client().status() {
+            Status::Refused(why) => Some(PlayError::Refused { url, session, why }),
+            // Who was never there does not look for it for long.
+            Status::Lost { why, .. } if caller.client().side().is_none() => {
+                let nobody = why == NO_ANSWER;
+                Some(if nobody { PlayError::NoAnswer(url) } else { PlayError::NotReached { url, why } })
+            }
+            _ => None,
+        }
+    }
 }
 
-impl App for Player {
-    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
-        Err(Refusal::Other("this is a client".into()))
-    }
+fn wall_of(peer: &Peer<Pong>) -> Option<Wall> {
+    own_wall(peer.shown()?.1, peer.seat())
+}
 
-    fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
-        match event {
-            Event::Opened(key) => self.open(now, key, links),
-            Event::Message(_, channel, bytes) => self.on_message(now, links, channel, bytes),
-            Event::Ended(_, ended, _) => self.ended = Some(ended.clone()),
-            Event::Timeout => self.on_time(now, links),
-        }
-        if !self.is_over() {
-            self.drain(now, links);
-        }
-        if !self.is_over() && self.frame_at() <= now {
-            self.draw(now);
-        }
-    }
-
-    fn wake_at(&self) -> Option<Time> {
-        let frame_at = self.frame_at();
-        (!self.is_over()).then(|| self.wake_at.map_or(frame_at, |at| at.min(frame_at)))
-    }
-
-    fn is_done(&self) -> bool {
-        // Who leaves waits until the relay has been told.
-        self.is_over() && (!self.leaving || self.key.is_none() || self.ended.is_some())
+fn join_of(plan: &PlayPlan) -> JoinAs<Pong> {
+    let Setup { seed, players, .. } = plan.setup;
+    JoinAs {
+        setup: plan.setup,
+        seed,
+        seats: players.into(),
+        wait_for: 1,
+        name: plan.name.clone(),
+        commit: crate::COMMIT.into(),
+        watch: plan.watch,
+        listed: true,
     }
 }
 
@@ -365,49 +261,54 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
         return Err(PlayError::NoTerminal);
     }
     let clock = Clock::start();
-    let mut hub = Hub::new(clock, None);
+    let caller = Caller::new(clock, url, key, plan.session.clone(), join_of(&plan));
+    let not_reached = |why: String| PlayError::NotReached { url: url.clone(), why };
+    let mut caller = caller.map_err(|error| not_reached(error.to_string()))?;
     if let Some((profile, seed)) = plan.netem {
-        hub.set_netem(profile, seed);
+        caller.client_mut().set_netem(Some(profile), seed);
     }
-    let identity = Identity { build: Pong::BUILD, schema: sametick_sim::schema_hash_of::<Pong>() };
-    let intent = Intent::Join { session: plan.session.clone() };
-    let hello = Hello { identity, intent, name: plan.name.clone(), ticket: None };
-    let dial = |error| PlayError::Dial { url: url.clone(), error };
-    // Before the terminal is taken: while a name is looked up, Ctrl-C ends everything as usual.
-    hub.add(url.dial(clock.now(), key, &hello).await.map_err(dial)?);
     let terminal = Terminal::open().map_err(PlayError::Terminal)?;
     let mut player = Player::new(plan, url.to_string(), terminal);
-    player.draw(clock.now());
     let mut hangups = signals::Hangups::listen();
     let mut stops = signals::Stops::listen().map_err(PlayError::Terminal)?;
-    tokio::select! {
-        done = hub.run(&mut player) => done.map_err(dial)?,
-        _ = stops.next() => {}
-        () = hangups.next() => {}
-    }
-    hub.with_links(|links| player.leave(links));
-    hub.run(&mut player).await.map_err(dial)?;
-    if player.key.is_some() {
+    let trouble = loop {
+        let now = clock.now();
+        caller.drain(|peer, _| player.input(now, peer));
+        player.read_keys(now, caller.client().side().and_then(wall_of));
+        let trouble = player.trouble(url, &caller);
+        if trouble.is_some() || player.is_over() {
+            break trouble;
+        }
+        if player.frame_at(caller.client().side()) <= now {
+            player.draw(now, &caller);
+        }
+        let frame_at = player.frame_at(caller.client().side());
+        tokio::select! {
+            () = caller.wait(Some(frame_at)) => {}
+            _ = stops.next() => player.leaving = true,
+            () = hangups.next() => player.leaving = true,
+        }
+    };
+    // At once: the relay may take its time to hear of it.
+    player.terminal.close();
+    if caller.client().side().is_some() {
         config::remember_relay(url);
     }
-    outcome(url, player)
+    match (player.failed.take(), trouble) {
+        (Some(error), _) => Err(PlayError::Terminal(error)),
+        (None, Some(trouble)) => Err(trouble),
+        (None, None) => Ok(player.report(leave(caller, clock).await.as_ref())),
+    }
 }
 
-fn outcome(url: &Locator, mut player: Player) -> Result<PlayReport, PlayError> {
-    player.terminal.close();
-    let url = url.clone();
-    if let Some(error) = player.failed.take() {
-        return Err(PlayError::Terminal(error));
-    }
-    if let Some(why) = player.refusal() {
-        let (session, why) = (player.plan.session.clone(), why.to_owned());
-        return Err(PlayError::Refused { url, session, why });
-    }
-    match player.ended.take() {
-        _ if player.leaving => Ok(player.report()),
-        _ if player.is_nonsense => Err(PlayError::Nonsense(url)),
-        Some(Ended::Carrier(Gone::NoAnswer)) if player.key.is_none() => Err(PlayError::NoAnswer(url)),
-        Some(ended) => Err(PlayError::Ended { url, ended: Box::new(ended) }),
-        None => Ok(player.report()),
+/// Leaves, and waits until the relay has been told.
+async fn leave(mut caller: Caller<Peer<Pong>>, clock: Clock) -> Option<Peer<Pong>> {
+    caller.client_mut().leave(clock.now());
+    loop {
+        caller.drain(|_, _| sametick_pong::Input::default());
+        if caller.is_done() {
+            return caller.finish().await;
+        }
+        caller.wait(None).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Everything a player sees: scores, what is going on, the court, the figures, and which keys there are.
 
+use sametick_client::Status;
 use sametick_lockstep::diagnostics::{Diagnostics, Level};
-use sametick_lockstep::peer::Status;
 use sametick_pong::{Driver, Phase, Pong, Wall, What};
 use sametick_sim::{Seat, Tick};
 
@@ -32,8 +32,8 @@ pub struct Scene<'a> {
     pub name: &'a str,
     /// Whether the terminal tells when a key is let go.
     pub tells_releases: bool,
-    /// What the peer is doing; nothing while the relay has not answered.
-    pub status: Option<&'a Status>,
+    /// What the client is doing.
+    pub status: &'a Status,
     /// Where the player sits.
     pub seat: Option<Seat>,
     /// The state on screen.
@@ -68,8 +68,10 @@ impl Scene<'_> {
 
     fn headline(&self, pong: &Pong) -> (String, Ink) {
         match self.status {
-            Some(Status::WaitingForRelay) => return ("Waiting for the relay…".into(), Ink::Alarm),
-            Some(Status::CatchingUp) => return ("Catching up…".into(), Ink::Alarm),
+            Status::Stalled { .. } => return ("Waiting for the relay…".into(), Ink::Alarm),
+            Status::Connecting | Status::Joining => return ("Finding the way back…".into(), Ink::Alarm),
+            Status::Lost { why, .. } => return (format!("Connection lost: {why}"), Ink::Alarm),
+            Status::CatchingUp => return ("Catching up…".into(), Ink::Alarm),
             _ => {}
         }
         let own = self.own();
@@ -172,8 +174,8 @@ pub fn draw(scene: &Scene<'_>, (columns, rows): (u16, u16), palette: Palette) ->
 fn beginning(scene: &Scene<'_>) -> String {
     let (relay, session) = (scene.relay, scene.session);
     match scene.status {
-        None => format!("Calling {relay} …"),
-        Some(_) => format!("Waiting to be let into session {session} …"),
+        Status::Connecting | Status::Lost { .. } => format!("Calling {relay} …"),
+        _ => format!("Waiting to be let into session {session} …"),
     }
 }
 
@@ -220,13 +222,16 @@ fn draw_scores(frame: &mut Frame, scene: &Scene<'_>, pong: &Pong) {
 fn draw_status(frame: &mut Frame, scene: &Scene<'_>) {
     let row = frame.height() - 2;
     let doing = match scene.status {
-        None => "calling",
-        Some(Status::Joining) => "joining",
-        Some(Status::CatchingUp) => "catching up",
-        Some(Status::WaitingForRelay) => "waiting for the relay",
-        Some(Status::Refused(_)) => "refused",
-        Some(Status::Playing) if scene.seat.is_none() => "watching",
-        Some(Status::Playing) => "",
+        Status::Connecting => "calling",
+        Status::Joining => "joining",
+        Status::Waiting => "waiting for others",
+        Status::CatchingUp => "catching up",
+        Status::Stalled { .. } => "waiting for the relay",
+        Status::Lost { .. } => "calling again",
+        Status::Refused(_) => "refused",
+        Status::Left => "left",
+        Status::Watching => "watching",
+        Status::Playing => "",
     };
     let mut words = vec![shortened(scene.session, 14)];
     words.extend((!doing.is_empty()).then(|| doing.to_owned()));

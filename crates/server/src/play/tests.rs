@@ -1,10 +1,11 @@
 //! What is drawn fits the screen, whatever its size and whatever goes on, and is what a terminal shows in the end.
 
 use proptest::prelude::*;
+use sametick_client::Status;
 use sametick_lockstep::diagnostics::Diagnostics;
-use sametick_lockstep::peer::Status;
 use sametick_pong::{Input, Phase, Pong, Setup, Wall, autopilot};
 use sametick_sim::{Game, Inputs, Seat, Tick};
+use sametick_wire::Time;
 
 use super::court::Side;
 use super::frame::{Frame, Palette, width};
@@ -47,7 +48,7 @@ fn scene(pong: &Pong, seat: Option<Seat>) -> Scene<'_> {
         session: "friday",
         name: "Ada",
         tells_releases: true,
-        status: Some(&Status::Playing),
+        status: &Status::Playing,
         seat,
         shown: Some((pong.tick + 5, pong)),
         confirmed: Some((pong.tick, pong)),
@@ -79,17 +80,18 @@ proptest! {
         places in prop::array::uniform2(0_usize..1_000),
         name in "\\PC{0,20}|[\\x00-\\x1f]{1,5}|Ada",
         (ghost, panel, colour, same_size) in any::<(bool, bool, bool, bool)>(),
-        status in 0_usize..6,
+        status in 0_usize..7,
     ) {
         let states = states(players, seated);
         let [first, second] = places.map(|place| &states[place % states.len()]);
         let statuses = [
-            None,
-            Some(Status::Joining),
-            Some(Status::CatchingUp),
-            Some(Status::Playing),
-            Some(Status::WaitingForRelay),
-            Some(Status::Refused("full".into())),
+            Status::Connecting,
+            Status::Joining,
+            Status::CatchingUp,
+            Status::Playing,
+            Status::Stalled { since: Time::ZERO },
+            Status::Refused("full".into()),
+            Status::Lost { retry_at: Time::ZERO, why: name.clone() },
         ];
         let diagnostics = Diagnostics { cpu_deficit_ticks: 9, loss_permille: 999, ..Diagnostics::default() };
         let palette = if colour { Palette::Colour } else { Palette::Mono };
@@ -97,7 +99,7 @@ proptest! {
             session: &name,
             name: &name,
             tells_releases: colour,
-            status: statuses[status].as_ref(),
+            status: &statuses[status],
             confirmed: Some((second.tick, second)),
             ghost,
             diagnostics: panel.then_some(&diagnostics),
@@ -220,12 +222,16 @@ fn a_screen_that_is_too_small_says_so() {
 fn trouble_with_the_relay_is_said_above_the_court() {
     let pong = Pong::new(&Setup::default());
     let mut scene = scene(&pong, Some(Seat(0)));
-    scene.status = Some(&Status::WaitingForRelay);
+    let stalled = Status::Stalled { since: Time::ZERO };
+    scene.status = &stalled;
     let shown = lines(&draw(&scene, MIN_SIZE, Palette::Mono));
     assert!(shown[1].contains("Waiting for the relay…") && shown[18].contains("waiting for the relay"));
-    scene.status = Some(&Status::CatchingUp);
+    scene.status = &Status::CatchingUp;
     assert!(lines(&draw(&scene, MIN_SIZE, Palette::Mono))[1].contains("Catching up…"));
-    (scene.status, scene.shown, scene.confirmed) = (None, None, None::<(Tick, &Pong)>);
+    let lost = Status::Lost { retry_at: Time::ZERO, why: "the server stops".into() };
+    scene.status = &lost;
+    assert!(lines(&draw(&scene, MIN_SIZE, Palette::Mono))[1].contains("Connection lost: the server stops"));
+    (scene.status, scene.shown, scene.confirmed) = (&Status::Connecting, None, None::<(Tick, &Pong)>);
     assert!(
         lines(&draw(&scene, MIN_SIZE, Palette::Mono)).join("").contains("Calling udp://127.0.0.1:7777 …")
     );
