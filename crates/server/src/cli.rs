@@ -24,6 +24,7 @@ use crate::recite::{ReciteArgs, ReciteError, recite};
 use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
 use crate::serve::{RelayArgs, serve_pings, serve_relay};
+use crate::sessions::{SessionsCommand, SessionsError, sessions};
 use crate::up::{SettingsError, UpArgs, up};
 
 /// A runtime for real-time multiplayer games
@@ -45,6 +46,7 @@ Examples:
   sametick bot arena --room den --connect udp://127.0.0.1:7777
   sametick replay match.log --to 3999 --state the state of any tick of a session
   sametick log verify match.log               is a log sound, and true?
+  sametick sessions list                      what is kept
   sametick check pong                         is a game deterministic?"
 )]
 pub struct Command {
@@ -96,6 +98,9 @@ Ends with an error if the relay closed a tick otherwise than the log says.")]
     /// Look into logs: info, cat, verify, diff, export
     #[command(subcommand)]
     Log(LogCommand),
+    /// Sessions that are kept: list, show, delete
+    #[command(subcommand)]
+    Sessions(SessionsCommand),
     /// What this machine remembers: your name, passphrase and relay
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -250,6 +255,9 @@ pub enum CommandError {
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// Kept sessions cannot be looked at.
+    #[error(transparent)]
+    Sessions(#[from] SessionsError),
     /// A log cannot be played.
     #[error(transparent)]
     Replay(#[from] ReplayError),
@@ -294,6 +302,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
             return Ok(if report.different == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Some(What::Log(command)) => return log(&command, games),
+        Some(What::Sessions(command)) => return runtime.block_on(sessions(&command)),
         Some(What::Config(command)) => return config::config(&command),
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }

@@ -36,6 +36,7 @@ pub mod report;
 pub mod rooms;
 pub mod secret;
 pub mod serve;
+pub mod sessions;
 mod signals;
 mod status;
 mod trace;

@@ -100,6 +100,37 @@ impl fmt::Display for Count {
     }
 }
 
+/// A number of bytes, as people read it.
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes @ ..1_000 => write!(f, "{bytes} B"),
+            bytes @ ..1_000_000 => write!(f, "{:.1} kB", bytes as f64 / 1e3),
+            bytes @ ..1_000_000_000 => write!(f, "{:.1} MB", bytes as f64 / 1e6),
+            bytes => write!(f, "{:.1} GB", bytes as f64 / 1e9),
+        }
+    }
+}
+
+/// A moment in milliseconds of Unix time, as people read it.
+pub struct Date(pub u64);
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = i64::try_from(self.0 / 1_000).unwrap_or(i64::MAX);
+        match time::OffsetDateTime::from_unix_timestamp(seconds) {
+            Ok(at) => {
+                let (date, hour, minute, second) = (at.date(), at.hour(), at.minute(), at.second());
+                let (year, month, day) = (date.year(), u8::from(date.month()), date.day());
+                write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+            }
+            Err(_) => f.write_str("a time that cannot be"),
+        }
+    }
+}
+
 /// Microseconds, shown as milliseconds with as many digits as make sense.
 pub struct Ms(pub u64);
 

@@ -1,0 +1,310 @@
+//! `sametick sessions`: which sessions are kept in a folder or in S3, what is known of them, and deleting them.
+
+use std::fmt;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use sametick_store::log::{Header, LogReader, Tail};
+use sametick_store::saves::{
+    BadPlace, ColdError, ColdLog, Place, SaveInfo, SessionKey, Shelf, Shelved, Trouble, delete_session,
+    describe_save, list_sessions,
+};
+use serde::Serialize;
+
+use crate::cli::CommandError;
+use crate::report::{Bytes, Date, print};
+
+/// What `sametick sessions` can do.
+#[derive(Clone, Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  sametick sessions list
+  sametick sessions list --store s3://games/sametick?endpoint=https://s3.example.org
+  sametick sessions show friday-1800000000000
+  sametick sessions delete friday-1800000000000
+
+A session is named by its id, as `list` prints it; where two builds have the same, by BUILD/ID.")]
+pub enum SessionsCommand {
+    /// All of them, those first that were written to last
+    List(ListArgs),
+    /// What is known of one: its save and its log
+    Show(OneSession),
+    /// Delete one: its save, its log, and what lies beside them
+    Delete(OneSession),
+}
+
+/// Where they are, and how to print them.
+#[derive(Clone, Debug, Args)]
+pub struct ListArgs {
+    /// A folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; credentials come from the environment (AWS_ACCESS_KEY_ID and others)
+    #[arg(long, value_name = "PLACE", default_value = "sametick-data", value_parser = Place::parse)]
+    store: Place,
+
+    /// Print a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One session.
+#[derive(Clone, Debug, Args)]
+pub struct OneSession {
+    /// Its id, or BUILD/ID
+    #[arg(value_name = "ID")]
+    session: String,
+
+    #[command(flatten)]
+    from: ListArgs,
+}
+
+/// Why sessions cannot be listed, shown or deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionsError {
+    /// The place does not work.
+    #[error("{0}")]
+    Trouble(#[from] Trouble),
+    /// It is none.
+    #[error(transparent)]
+    Place(#[from] BadPlace),
+    /// There is no such session.
+    #[error("there is no session {0:?} here; `sametick sessions list` prints those there are")]
+    Unknown(String),
+    /// There are several.
+    #[error("{id:?} is a session of several builds; say which: {}", .builds.join(", "))]
+    Ambiguous {
+        /// The id.
+        id: String,
+        /// As they can be typed.
+        builds: Vec<String>,
+    },
+    /// What is there cannot be read.
+    #[error("{session}: {error}")]
+    Damaged {
+        /// Of which session.
+        session: String,
+        /// What is wrong.
+        error: String,
+    },
+}
+
+/// A session in a list.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionRow {
+    /// Its id.
+    pub id: String,
+    /// The build.
+    pub build: String,
+    /// The game; nothing if there is no save that can be read.
+    pub game: Option<String>,
+    /// The tick of its save.
+    pub saved_tick: Option<u32>,
+    /// Whether there is a log.
+    pub has_log: bool,
+    /// How many bytes all of it has.
+    pub bytes: u64,
+    /// When something of it was written last.
+    pub modified_unix_ms: u64,
+}
+
+/// All sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionsReport {
+    /// Each.
+    pub sessions: Vec<SessionRow>,
+}
+
+impl fmt::Display for SessionsReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.sessions.is_empty() {
+            return f.write_str("no sessions");
+        }
+        let widest = self.sessions.iter().map(|row| row.id.len()).max().unwrap_or(0).max(7);
+        write!(
+            f,
+            "{:widest$}  {:8}  {:8}  {:>9}  {:>3}  {:>9}  written",
+            "session", "build", "game", "save", "log", "size"
+        )?;
+        for row in &self.sessions {
+            let game = row.game.as_deref().unwrap_or("-");
+            let save = row.saved_tick.map_or("-".into(), |tick| format!("tick {tick}"));
+            let log = if row.has_log { "yes" } else { "-" };
+            let (build, size) = (row.build.get(..8).unwrap_or(&row.build), Bytes(row.bytes).to_string());
+            let written = Date(row.modified_unix_ms);
+            write!(
+                f,
+                "\n{:widest$}  {build:8}  {game:8}  {save:>9}  {log:>3}  {size:>9}  {written}",
+                row.id
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionReport {
+    #[serde(flatten)]
+    row: SessionRow,
+    /// Its name.
+    session: Option<String>,
+    /// The git commit of the build.
+    commit: Option<String>,
+    /// When it began.
+    started_unix_ms: Option<u64>,
+    /// When it was saved.
+    saved_unix_ms: Option<u64>,
+    /// The hash of the saved state.
+    saved_hash: Option<String>,
+    /// How many seats it has.
+    seats: Option<u16>,
+    /// The last tick of its log.
+    last_tick: Option<u32>,
+    /// Whether the log says that the session has ended.
+    has_ended: Option<bool>,
+    /// Bytes at the end of the log that are no part of it.
+    torn_bytes: Option<u64>,
+}
+
+impl fmt::Display for SessionReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = &self.row;
+        write!(f, "{}", row.id)?;
+        write!(f, "\n  build     {}", row.build)?;
+        for (word, text) in [("commit", &self.commit), ("game", &row.game), ("session", &self.session)] {
+            text.as_ref().map_or(Ok(()), |text| write!(f, "\n  {word:9} {text}"))?;
+        }
+        self.started_unix_ms.map_or(Ok(()), |at| write!(f, "\n  began     {}", Date(at)))?;
+        match (row.saved_tick, &self.saved_hash, self.saved_unix_ms) {
+            (Some(tick), Some(hash), Some(at)) => {
+                write!(f, "\n  save      tick {tick}, state {hash}, {}", Date(at))?;
+            }
+            _ => write!(f, "\n  save      none")?,
+        }
+        match (self.last_tick, self.has_ended) {
+            (Some(tick), Some(ended)) => {
+                let end =
+                    if ended { "the session ended there" } else { "without an end: it runs, or was cut off" };
+                write!(f, "\n  log       up to tick {tick}, {end}")?;
+            }
+            _ => write!(f, "\n  log       none")?,
+        }
+        if let Some(torn) = self.torn_bytes.filter(|torn| *torn > 0) {
+            write!(f, "\n            {torn} bytes at its end are no part of it")?;
+        }
+        write!(f, "\n  size      {}\n  written   {}", Bytes(row.bytes), Date(row.modified_unix_ms))
+    }
+}
+
+/// A session, and what its save says.
+async fn row_of(
+    shelf: &dyn Shelf,
+    session: &Shelved,
+) -> Result<(SessionRow, Option<SaveInfo>), SessionsError> {
+    // A save that cannot be read is none for a list; `show` says what is wrong with it.
+    let save = describe_save(shelf, &session.key).await?.and_then(Result::ok);
+    let row = SessionRow {
+        id: session.key.id().into(),
+        build: session.key.build().to_string(),
+        game: save.as_ref().map(|save| save.game.clone()),
+        saved_tick: save.as_ref().map(|save| save.tick.0),
+        has_log: session.has_log,
+        bytes: session.bytes,
+        modified_unix_ms: session.modified_unix_ms,
+    };
+    Ok((row, save))
+}
+
+async fn list(shelf: &dyn Shelf) -> Result<SessionsReport, SessionsError> {
+    let mut sessions = Vec::new();
+    for session in list_sessions(shelf).await?.iter().filter(|session| !session.is_left_over()) {
+        sessions.push(row_of(shelf, session).await?.0);
+    }
+    Ok(SessionsReport { sessions })
+}
+
+/// The session that was typed.
+async fn find(shelf: &dyn Shelf, typed: &str) -> Result<Shelved, SessionsError> {
+    let (build, id) = typed.split_once('/').map_or((None, typed), |(build, id)| (Some(build), id));
+    let is_meant = |key: &SessionKey| {
+        key.id() == id && build.is_none_or(|build| key.build().to_string().starts_with(build))
+    };
+    let mut found: Vec<Shelved> =
+        list_sessions(shelf).await?.into_iter().filter(|session| is_meant(&session.key)).collect();
+    match found.len() {
+        0 => Err(SessionsError::Unknown(typed.into())),
+        1 => Ok(found.remove(0)),
+        _ => {
+            let typed = |session: &Shelved| format!("{}/{id}", &session.key.build().to_string()[..8]);
+            Err(SessionsError::Ambiguous { id: id.into(), builds: found.iter().map(typed).collect() })
+        }
+    }
+}
+
+async fn show(shelf: &dyn Shelf, typed: &str) -> Result<SessionReport, SessionsError> {
+    let session = find(shelf, typed).await?;
+    let damaged = |error: String| SessionsError::Damaged { session: session.key.id().into(), error };
+    if let Some(Err(bad)) = describe_save(shelf, &session.key).await? {
+        return Err(damaged(format!("its save: {bad}")));
+    }
+    let (row, save) = row_of(shelf, &session).await?;
+    let log = log_of(shelf, &session.key).await.map_err(|error| damaged(format!("its log: {error}")))?;
+    let header = log.as_ref().map(|(header, _)| header);
+    let tail = log.as_ref().map(|(_, tail)| *tail);
+    Ok(SessionReport {
+        session: save.as_ref().map(|save| save.session.clone()).or(header.map(|it| it.session.clone())),
+        commit: save.as_ref().map(|save| save.commit.clone()).or(header.map(|it| it.commit.clone())),
+        started_unix_ms: save
+            .as_ref()
+            .map(|save| save.started_unix_ms)
+            .or(header.map(|it| it.started_unix_ms)),
+        saved_unix_ms: save.as_ref().map(|save| save.saved_unix_ms),
+        saved_hash: save.as_ref().map(|save| save.hash.to_string()),
+        seats: save.as_ref().map(|save| save.seats),
+        last_tick: tail.map(|tail| tail.last_tick.0),
+        has_ended: tail.map(|tail| tail.ended),
+        torn_bytes: tail.map(|tail| tail.torn_bytes),
+        row: SessionRow { game: row.game.or(header.map(|header| header.game.clone())), ..row },
+    })
+}
+
+/// How the log of a session begins and ends.
+async fn log_of(shelf: &dyn Shelf, key: &SessionKey) -> Result<Option<(Header, Tail)>, ColdError> {
+    let Some(cold) = ColdLog::new(shelf, key).read().await? else { return Ok(None) };
+    let Some(last) = cold.files.last() else { return Ok(None) };
+    let reader = LogReader::open(&last[..])?;
+    Ok(Some((reader.header().clone(), reader.tail())))
+}
+
+/// What was deleted.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deleted {
+    /// Which session.
+    deleted: String,
+    /// How many bytes it had.
+    bytes: u64,
+}
+
+impl fmt::Display for Deleted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "deleted {} ({})", self.deleted, Bytes(self.bytes))
+    }
+}
+
+/// Lists, shows or deletes.
+pub(crate) async fn sessions(command: &SessionsCommand) -> Result<ExitCode, CommandError> {
+    let (SessionsCommand::List(args)
+    | SessionsCommand::Show(OneSession { from: args, .. })
+    | SessionsCommand::Delete(OneSession { from: args, .. })) = command;
+    let shelf: Arc<dyn Shelf> = args.store.open().map_err(SessionsError::from)?;
+    match command {
+        SessionsCommand::List(_) => print(&list(&*shelf).await?, args.json)?,
+        SessionsCommand::Show(one) => print(&show(&*shelf, &one.session).await?, args.json)?,
+        SessionsCommand::Delete(one) => {
+            let session = find(&*shelf, &one.session).await?;
+            delete_session(&*shelf, &session.key).await.map_err(SessionsError::from)?;
+            let (deleted, bytes) = (session.key.id().to_owned(), session.bytes);
+            print(&Deleted { deleted, bytes }, args.json)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
