@@ -99,7 +99,8 @@ async fn play<S: Side>(
     meeting: Rc<Meeting>,
 ) -> Result<Option<Bot<S>>, BotError> {
     let (mut has_come, mut stats) = (false, None);
-    let mut away_since = None;
+    // Since when it is away, and why: what is said later of a server that is gone says less.
+    let mut away: Option<(Time, String)> = None;
     loop {
         // Bots know themselves what they do.
         caller.drain(|_, _| unreachable!("a bot is not asked"));
@@ -108,12 +109,12 @@ async fn play<S: Side>(
             Status::Refused(why) => return Err(BotError::Refused { url, why }),
             Status::Lost { why, .. } if !has_come => return Err(BotError::NotReached { url, why }),
             Status::Lost { why, .. } => {
-                let since = *away_since.get_or_insert(clock.now());
-                if clock.now().micros_since(since) >= crowd.patience * 1_000_000 {
-                    return Err(BotError::Lost { url, why });
+                let (since, why) = away.get_or_insert((clock.now(), why));
+                if clock.now().micros_since(*since) >= crowd.patience * 1_000_000 {
+                    return Err(BotError::Lost { url, why: std::mem::take(why) });
                 }
             }
-            Status::Playing => away_since = None,
+            Status::Playing => away = None,
             _ if caller.is_done() => break,
             _ => {}
         }

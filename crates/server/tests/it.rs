@@ -50,6 +50,8 @@ mod rooms;
 mod screen;
 #[path = "it/scripts.rs"]
 mod scripts;
+#[path = "it/sessions.rs"]
+mod sessions;
 #[path = "it/stage.rs"]
 mod stage;
 #[path = "it/survivors.rs"]

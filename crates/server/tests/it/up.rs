@@ -247,8 +247,9 @@ fn players_are_told_when_it_stops() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let url = up.native("udp");
-    let bots =
-        std::thread::spawn(move || run(&mut command(&["bot", "pong", "--connect", &url, "--seconds", "60"])));
+    let bots = std::thread::spawn(move || {
+        run(&mut command(&["bot", "pong", "--connect", &url, "--seconds", "60", "--patience", "1"]))
+    });
     while up.api("/api/health")["players"] != 2 {
         std::thread::yield_now();
     }

@@ -1,0 +1,61 @@
+//! `sametick sessions`: what a relay has kept is listed, shown and deleted.
+
+use serde_json::Value;
+
+use crate::process::{Folder, Server, command, run};
+
+/// What was printed, and whether it went well.
+fn sessions(folder: &Folder, args: &[&str]) -> (bool, String) {
+    let store = folder.path().join("data");
+    let mut command = command(&[&["sessions"], args, &["--store", store.to_str().unwrap()]].concat());
+    let output = run(&mut command);
+    let text = if output.status.success() { output.stdout } else { output.stderr };
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn what_a_relay_has_kept_is_listed_shown_and_deleted() {
+    let folder = Folder::new();
+    let relay = Server::start_as(&["relay"], &folder, &["--data", "data"], None);
+    for name in ["friday", "ada's den"] {
+        let args = ["bot", "pong", "--connect", relay.url("udp"), "--seconds", "1", "--session", name];
+        assert!(run(&mut command(&args)).status.success());
+    }
+    relay.signal("-INT");
+    assert!(relay.end().0);
+
+    let (ok, listed) = sessions(&folder, &["list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let all = listed["sessions"].as_array().unwrap();
+    assert!(ok && all.len() == 2, "{listed}");
+    let id = |name: &str| -> String {
+        let ids = all.iter().map(|session| session["id"].as_str().unwrap());
+        ids.filter(|id| id.starts_with(name)).collect()
+    };
+    let (friday, den) = (id("friday-"), id("ada_s_den-"));
+    let (ok, table) = sessions(&folder, &["list"]);
+    assert!(ok && table.contains(&friday) && table.contains(&den) && table.lines().count() == 3, "{table}");
+
+    let (ok, shown) = sessions(&folder, &["show", &friday]);
+    assert!(ok && shown.contains("game      pong") && shown.contains("the session ended there"), "{shown}");
+    let (ok, shown) = sessions(&folder, &["show", &den, "--json"]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(ok && shown["session"] == "ada's den" && shown["last_tick"].as_u64() > Some(30), "{shown}");
+
+    let build = shown["build"].as_str().unwrap();
+    let (ok, said) = sessions(&folder, &["delete", &format!("{}/{den}", &build[..8])]);
+    assert!(ok && said.starts_with(&format!("deleted {den} (")), "{said}");
+    for gone in [den.as_str(), "nobody", "../data"] {
+        let (ok, why) = sessions(&folder, &["show", gone]);
+        assert!(!ok && why.contains("there is no session") && why.lines().count() == 1, "{why}");
+    }
+    let (_, table) = sessions(&folder, &["list"]);
+    assert!(table.contains(&friday) && !table.contains(&den), "{table}");
+}
+
+#[test]
+fn places_that_are_none_are_said_to_be_none() {
+    let output = run(&mut command(&["sessions", "list", "--store", "ftp://example.org"]));
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && why.contains("kept in a folder or at s3://"), "{why}");
+}
