@@ -184,10 +184,10 @@ fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
     };
     let before = depth(&world);
     let profile = "rtt=200ms,jitter=20ms,loss=5%".parse().unwrap();
-    world.players[0].client.set_netem(Some(profile), seed);
+    world.players[0].client.set_netem(Some(profile), 1);
     world.run_millis(8_000);
     assert!(world.plays(0) && depth(&world) >= before + 8, "{} then {}", before, depth(&world));
-    world.players[0].client.set_netem(None, seed);
+    world.players[0].client.set_netem(None, 1);
     world.run_millis(40_000);
     assert!(depth(&world) < before + 8, "{} then {}", before, depth(&world));
     assert_eq!(world.losses(0), 0);

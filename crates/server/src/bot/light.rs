@@ -1,7 +1,7 @@
 //! Players who cost next to nothing: they say what has arrived without reading it, and walk blindly. A host cannot tell them
 //! from others, so that one machine can fill its rooms.
 
-use sametick_client::{Side, Standing};
+use sametick_client::{Progress, Side, Standing};
 use sametick_room::View;
 use sametick_room::message::{Join, MASK_BITS, RTT_UNIT_US, Report, ToHost, ToView, Update, read_update};
 use sametick_sim::replica::Hosted;
@@ -188,6 +188,10 @@ impl<G: Hosted> Side for Light<G> {
             None if self.newest.is_some() => Standing::Playing,
             None => Standing::Joining,
         }
+    }
+
+    fn catching_up(&self) -> Progress {
+        Progress::default()
     }
 
     fn reached(&self) -> Tick {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sametick_client::{Side, Standing};
+use sametick_client::{Progress, Side, Standing};
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
 use sametick_lockstep::message::Way;
 use sametick_lockstep::peer::{JoinAs, Peer};
@@ -258,6 +258,10 @@ where
 
     fn standing(&self) -> Standing {
         self.peer.standing()
+    }
+
+    fn catching_up(&self) -> Progress {
+        Side::catching_up(&self.peer)
     }
 
     fn reached(&self) -> Tick {

@@ -1,6 +1,6 @@
 //! Headless players of authoritative rooms. They play by what they are told, and say how much that was.
 
-use sametick_client::{Side, Standing};
+use sametick_client::{Progress, Side, Standing};
 use sametick_room::message::Join;
 use sametick_room::view::{Errors, JoinAs, View};
 use sametick_sim::replica::{Hosted, Scene};
@@ -202,6 +202,10 @@ where
 
     fn standing(&self) -> Standing {
         self.view.standing()
+    }
+
+    fn catching_up(&self) -> Progress {
+        Side::catching_up(&self.view)
     }
 
     fn reached(&self) -> Tick {
