@@ -15,6 +15,7 @@ use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
 use sametick_wire::{Channel, Closed, Member, Time};
 
+use crate::courier::Courier;
 use crate::games::Games;
 use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
@@ -167,10 +168,17 @@ impl ServerApp {
         }
     }
 
+    /// Has the saves of sessions kept from now on.
+    pub(crate) fn set_courier(&mut self, courier: Courier) {
+        courier.tidy(self.recorder.running());
+        self.relay.set_courier(courier);
+    }
+
     /// Waits until everything is written. Returns whether it is.
-    pub fn close(self) -> bool {
-        let are_saved = self.players.is_none_or(Players::close);
-        self.recorder.close() && are_saved
+    pub fn close(mut self) -> bool {
+        let are_known = self.players.is_none_or(Players::close);
+        let are_saved = self.relay.close(&mut self.recorder);
+        self.recorder.close() && are_saved && are_known
     }
 
     fn on_opened(&mut self, now: Time, key: Key) -> Option<Side> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use sametick_store::saves::Trouble;
 use sametick_transport::clock::random;
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
@@ -252,6 +253,9 @@ pub enum CommandError {
     /// The database of players cannot be used.
     #[error("{0}")]
     Players(String),
+    /// Saves cannot be kept.
+    #[error("saves cannot be kept: {0}")]
+    Store(Trouble),
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -3,6 +3,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::rows::row_as_bytes;
@@ -62,6 +63,11 @@ impl Judge {
             // The relay may have stopped meanwhile.
             let _ = sender.send((purpose, id, tick, state));
         });
+    }
+
+    /// The next verdict, if it is reached in time.
+    pub fn wait(&self, at_most: Duration) -> Option<Verdict> {
+        self.verdicts.1.recv_timeout(at_most).ok()
     }
 
     /// A verdict that has been reached since, if any. Never waits.

@@ -16,6 +16,7 @@ mod calling;
 pub mod check;
 pub mod cli;
 pub mod config;
+mod courier;
 mod desync;
 pub mod games;
 pub mod identity;

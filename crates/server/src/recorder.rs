@@ -1,7 +1,7 @@
 //! Writes down what the relay and the rooms say, while they run: a log for every session and room, and a folder for every
 //! desync. All work with files is done by one other thread.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use sametick_lockstep::inquiry::Report;
@@ -10,6 +10,7 @@ use sametick_lockstep::session::{Facts, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Tick};
 use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeOptions};
+use sametick_store::saves::{SaveInfo, SessionKey};
 use sametick_transport::clock::unix_ms;
 
 use crate::desync;
@@ -31,6 +32,9 @@ pub enum Place {
 struct Recording {
     log: FileLog,
     encoder: LogEncoder,
+    key: SessionKey,
+    /// What its saves say of it.
+    info: SaveInfo,
     folder: PathBuf,
     /// Nothing more is written.
     stopped: bool,
@@ -45,13 +49,6 @@ pub struct Recorder {
     games: Games,
     recordings: HashMap<Place, Recording>,
     inputs: TickInputs,
-}
-
-/// Where the session of this name that begins now is kept.
-fn folder_of(data: &Path, facts: &Facts, unix_ms: u64) -> PathBuf {
-    let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    let name: String = facts.name.chars().map(allowed).collect();
-    data.join("sessions").join(facts.build.to_string()).join(format!("{name}-{unix_ms}"))
 }
 
 fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
@@ -85,15 +82,29 @@ impl Recorder {
     pub fn begin(&mut self, place: Place, facts: &Facts) {
         // Two sessions of one name never begin in the same millisecond: the first has to be given up before.
         let unix_ms = unix_ms();
-        let folder = folder_of(&self.data, facts, unix_ms);
-        match self.scribe.create(folder.join(LOG), &header_of(facts, unix_ms)) {
+        let key = SessionKey::of(facts.build, &facts.name, unix_ms);
+        let folder = self.data.join(key.prefix());
+        let header = header_of(facts, unix_ms);
+        match self.scribe.create(folder.join(LOG), &header) {
             Ok((log, encoder)) => {
                 tracing::info!(session = facts.name, log = %folder.join(LOG).display(), "a session has begun");
-                self.recordings
-                    .insert(place, Recording { log, encoder, folder, stopped: false, flush: false });
+                let (seats, listed) = (facts.seats, facts.listed);
+                let info = SaveInfo { seats, listed, ..SaveInfo::of_log(&header, key.id()) };
+                let (stopped, flush) = (false, false);
+                self.recordings.insert(place, Recording { log, encoder, key, info, folder, stopped, flush });
             }
             Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
         }
+    }
+
+    /// Where a session is kept, and what is said of its saves.
+    pub fn kept_as(&self, place: Place) -> Option<(&SessionKey, &SaveInfo)> {
+        self.recordings.get(&place).map(|recording| (&recording.key, &recording.info))
+    }
+
+    /// What is being recorded.
+    pub fn running(&self) -> BTreeSet<SessionKey> {
+        self.recordings.values().map(|recording| recording.key.clone()).collect()
     }
 
     /// Something to be written down.

@@ -1,23 +1,35 @@
 //! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
 
+use std::time::{Duration, Instant};
+
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Participant};
+use sametick_lockstep::session::{Member, Participant, Session};
 use sametick_sim::{SchemaHash, Tick};
+use sametick_store::saves::{Save, SaveInfo};
+use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
+use crate::courier::Courier;
 use crate::games::Games;
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
 
+/// How long a server that stops takes to see what its sessions have led to.
+const CLOSING: Duration = Duration::from_secs(10);
+
+/// Sessions that have not come this far when it stops are not saved: nobody has played yet.
+const LEAST_SAVED: Tick = Tick(300);
+
 /// A relay for any game.
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
     tracer: Option<Tracer>,
+    courier: Option<Courier>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
 }
@@ -29,6 +41,7 @@ impl RelaySide {
             relay: Relay::new(config),
             judge: Judge::new(games),
             tracer: None,
+            courier: None,
             wake_at: None,
             buf: Vec::new(),
         }
@@ -37,6 +50,56 @@ impl RelaySide {
     /// Writes down every message from now on.
     pub fn set_trace(&mut self, trace: Trace) {
         self.tracer = Some(Tracer::new(trace));
+    }
+
+    /// Has saves kept from now on.
+    pub fn set_courier(&mut self, courier: Courier) {
+        self.courier = Some(courier);
+    }
+
+    /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
+    pub fn close(mut self, recorder: &mut Recorder) -> bool {
+        if self.courier.is_none() {
+            return true;
+        }
+        let is_new = |session: &Session| {
+            let closed = session.history().last();
+            let least = session.save().map_or(LEAST_SAVED, |save| save.tick);
+            (closed > least).then_some(closed)
+        };
+        let sessions: Vec<_> = self.relay.sessions().filter_map(|(id, it)| Some((id, is_new(it)?))).collect();
+        let mut missing = 0;
+        for (id, tick) in sessions {
+            if let Some(session) = self.relay.session(id) {
+                self.judge.begin(Purpose::Save, id, session, tick);
+                missing += 1;
+            }
+        }
+        let until = Instant::now() + CLOSING;
+        while missing > 0
+            && let Some((_, id, tick, state)) =
+                self.judge.wait(until.saturating_duration_since(Instant::now()))
+        {
+            self.relay.handle(Time::ZERO, Input::Made(id, tick, state));
+            self.write_rest(recorder);
+            missing -= 1;
+        }
+        let is_kept = self.courier.as_mut().is_none_or(Courier::finish);
+        while let Some((id, tick)) = self.courier.as_ref().and_then(Courier::poll) {
+            self.relay.handle(Time::ZERO, Input::Saved(id, tick));
+            self.write_rest(recorder);
+        }
+        is_kept && missing == 0
+    }
+
+    /// Writes down what there is when nobody is left to be told anything.
+    fn write_rest(&mut self, recorder: &mut Recorder) {
+        loop {
+            match self.relay.poll_output(&mut self.buf) {
+                Output::WakeAt(_) | Output::Wait => return,
+                output => self.write_down(Time::ZERO, recorder, output),
+            }
+        }
     }
 
     /// The machine itself, to look at.
@@ -90,6 +153,9 @@ impl RelaySide {
                 },
             );
         }
+        while let Some((id, tick)) = self.courier.as_ref().and_then(Courier::poll) {
+            self.relay.handle(now, Input::Saved(id, tick));
+        }
         let mut changed = false;
         self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {
@@ -114,7 +180,7 @@ impl RelaySide {
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
-        let RelaySide { relay, judge, tracer, .. } = self;
+        let RelaySide { relay, judge, tracer, courier, .. } = self;
         match output {
             Output::Begun(id) => {
                 if let Some(session) = relay.session(id) {
@@ -131,7 +197,12 @@ impl RelaySide {
                     tracer.closed(now, session, tick);
                 }
             }
-            Output::Ended(id) => recorder.end(Place::Session(id)),
+            Output::Ended(id) => {
+                recorder.end(Place::Session(id));
+                if let Some(courier) = courier {
+                    courier.tidy(recorder.running());
+                }
+            }
             Output::Judge(id, tick) => {
                 if let Some(session) = relay.session(id) {
                     judge.begin(Purpose::Dispute, id, session, tick);
@@ -143,9 +214,13 @@ impl RelaySide {
                 }
             }
             Output::Save(id) => {
-                if let Some((session, save)) = relay.session(id).and_then(|it| Some((it, it.save()?))) {
-                    let (name, tick, bytes) = (&session.facts().name, save.tick.0, save.state.len());
-                    tracing::debug!(session = name, tick, bytes, "there is a save");
+                let save = relay.session(id).and_then(Session::save);
+                let kept_as = recorder.kept_as(Place::Session(id));
+                if let (Some(save), Some((key, info)), Some(courier)) = (save, kept_as, courier) {
+                    let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
+                    let info = SaveInfo { tick, hash, saved_unix_ms, ..info.clone() };
+                    let (state, table) = (save.state.clone(), save.table.to_bytes());
+                    courier.bring(id, key, &Save { info, state, table });
                 }
             }
             Output::Desync(id, report) => {

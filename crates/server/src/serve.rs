@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::relay::RelayConfig;
+use sametick_store::saves::{Place, Retention};
+use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, random};
 use sametick_transport::hub::{App, Links};
 use sametick_transport::keeper::Keeper;
 
 use crate::app::ServerApp;
 use crate::cli::CommandError;
+use crate::courier::Courier;
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, Listening};
 use crate::ping::PingServer;
@@ -41,6 +45,15 @@ pub struct RelayOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub ticks_per_packet: Option<u32>,
 
+    /// Keep saves of sessions there as well: a folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME, with credentials from the
+    /// environment (AWS_ACCESS_KEY_ID and others)
+    #[arg(long, value_name = "PLACE", value_parser = Place::parse)]
+    pub store: Option<Place>,
+
+    /// How many sessions to keep: older ones are deleted, but none that runs or was written to within the hour. 0 keeps all
+    #[arg(long, value_name = "N")]
+    pub keep_sessions: Option<usize>,
+
     /// Keep what goes on in this file, as JSON: sessions, players, and how their connections are
     #[arg(long, value_name = "FILE")]
     pub status: Option<PathBuf>,
@@ -53,11 +66,25 @@ pub struct RelayOptions {
 impl RelayOptions {
     /// What they say of the relay itself.
     pub fn relay(&self) -> RelayConfig {
-        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random(), ..RelayConfig::default() }
+        // What is closed is forgotten only once a save of it is on disk.
+        let compaction = CompactionConfig { has_store: true, ..CompactionConfig::default() };
+        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random(), compaction }
     }
 
     /// Has a server write down what these say.
-    pub fn equip(&self, mut app: ServerApp) -> io::Result<ServerApp> {
+    pub(crate) fn equip(
+        &self,
+        mut app: ServerApp,
+        data: &Path,
+        bell: Bell,
+    ) -> Result<ServerApp, CommandError> {
+        let sessions = match self.keep_sessions {
+            None => Retention::default().sessions,
+            Some(0) => usize::MAX,
+            Some(sessions) => sessions,
+        };
+        let courier = Courier::start(data, self.store.as_ref(), Retention { sessions }, bell);
+        app.set_courier(courier.map_err(CommandError::Store)?);
         if let Some(path) = &self.trace {
             app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
         }
@@ -84,8 +111,10 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 /// Relays until somebody ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
     let app = ServerApp::relay_only(args.options.relay(), &args.listen.data, games.clone());
-    let mut app = args.options.equip(app)?;
-    let listening = args.listen.doors().open(Clock::start(), |_| None).await?;
+    let mut listening = args.listen.doors().open(Clock::start(), |_| None).await?;
+    let bell = Bell::default();
+    listening.hub.set_bell(bell.clone());
+    let mut app = args.options.equip(app, &args.listen.data, bell)?;
     let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
     run(listening, stops, &mut app, ServerApp::stop).await?;

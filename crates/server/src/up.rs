@@ -50,7 +50,7 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, counter)) as _)
     };
     let mut listening = settings.doors().open(Clock::start(), pages).await?;
-    listening.hub.set_bell(bell);
+    listening.hub.set_bell(bell.clone());
     let keeping = Keeping {
         epoch_unix_ms: unix_ms(),
         token_s,
@@ -58,7 +58,7 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         hold_us: settings.hold.map_or(HOLD_US, |seconds| seconds * 1_000_000),
     };
     let app = ServerApp::with_players(settings.relay.relay(), &data, games, players, keeping);
-    let mut app = settings.relay.equip(app)?;
+    let mut app = settings.relay.equip(app, &data, bell)?;
     app.set_lobby(lobby);
     let stops = Stops::listen()?;
     identity.warn_if_open();

@@ -6,7 +6,7 @@ const NICE: i32 = 10;
 
 /// This thread does its work when there is nothing more urgent to do on its core. Where that cannot be said, it is one thread like
 /// the others.
-pub(crate) fn go_to_the_background() {
+pub fn go_to_the_background() {
     #[cfg(target_os = "linux")]
     {
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);

@@ -10,6 +10,8 @@
 )]
 
 mod background;
+pub use background::go_to_the_background;
+
 pub mod disk;
 pub mod log;
 #[cfg(feature = "players")]

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser};
+use sametick_store::saves::Retention;
 use sametick_wire::claims::HOLD_US;
 use toml::de::{DeTable, DeValue};
 
@@ -223,6 +224,8 @@ impl Settings {
             token_days: self.token_days.or(below.token_days),
             relay: RelayOptions {
                 ticks_per_packet: self.relay.ticks_per_packet.or(below.relay.ticks_per_packet),
+                store: self.relay.store.or(below.relay.store),
+                keep_sessions: self.relay.keep_sessions.or(below.relay.keep_sessions),
                 status: self.relay.status.or(below.relay.status),
                 trace: self.relay.trace.or(below.relay.trace),
             },
@@ -298,6 +301,8 @@ impl Settings {
             "hold" => self.hold.map(|seconds| seconds.to_string()),
             "token-days" => self.token_days.map(|days| days.to_string()),
             "ticks-per-packet" => self.relay.ticks_per_packet.map(|ticks| ticks.to_string()),
+            "store" => self.relay.store.as_ref().map(|place| quoted(place.to_string())),
+            "keep-sessions" => self.relay.keep_sessions.map(|sessions| sessions.to_string()),
             "status" => path(&self.relay.status),
             "trace" => path(&self.relay.trace),
             "behind-proxy" => self.behind_proxy.then(|| "true".into()),
@@ -322,6 +327,8 @@ fn example(name: &str) -> String {
         "hold" => (HOLD_US / 1_000_000).to_string(),
         "token-days" => DEFAULT_TOKEN_DAYS.to_string(),
         "ticks-per-packet" => "2".into(),
+        "store" => "\"s3://bucket/prefix?endpoint=https://s3.example.org\"".into(),
+        "keep-sessions" => Retention::default().sessions.to_string(),
         "behind-proxy" => "true".into(),
         name => format!("\"{}\"", IdentityArgs::example(name)),
     }

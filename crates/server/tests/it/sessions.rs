@@ -59,3 +59,38 @@ fn places_that_are_none_are_said_to_be_none() {
     let why = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && why.contains("kept in a folder or at s3://"), "{why}");
 }
+
+#[test]
+fn a_server_that_stops_saves_what_is_played() {
+    let folder = Folder::new();
+    let relay = Server::start_as(&["relay"], &folder, &["--data", "data", "--store", "cloud"], None);
+    let url = relay.url("udp").to_owned();
+    let args = ["bot", "pong", "--seconds", "600", "--session", "den", "--patience", "0", "--connect"];
+    let bots = std::thread::spawn(move || run(&mut command(&[&args[..], &[&url]].concat())));
+    let log = folder.path().join("data");
+    let played = || {
+        let (_, listed) = sessions(&folder, &["list", "--json"]);
+        let listed: Value = serde_json::from_str(&listed).unwrap_or_default();
+        let id = listed["sessions"][0]["id"].as_str().unwrap_or_default().to_owned();
+        let (_, shown) = sessions(&folder, &["show", &id, "--json"]);
+        (id, serde_json::from_str::<Value>(&shown).unwrap_or_default())
+    };
+    while log.exists() && played().1["last_tick"].as_u64().unwrap_or(0) < 360 {
+        std::thread::yield_now();
+    }
+    relay.signal("-TERM");
+    assert!(relay.end().0);
+    assert!(!bots.join().unwrap().status.success());
+    let (id, shown) = played();
+    assert_eq!(shown["saved_tick"], shown["last_tick"], "{shown}");
+    // The same lies in the other place, and the log says where.
+    let cloud = folder.path().join("cloud");
+    let output = run(&mut command(&["sessions", "show", &id, "--json", "--store", cloud.to_str().unwrap()]));
+    let there: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&there["saved_hash"], &there["game"]), (&shown["saved_hash"], &"pong".into()), "{there}");
+    let path = folder.path().join("data/sessions").join(shown["build"].as_str().unwrap()).join(&id);
+    let output = run(&mut command(&["log", "info", path.to_str().unwrap(), "--json"]));
+    let info: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&info["snapshots"], &info["ended"]), (&1.into(), &true.into()), "{info}");
+    assert!(run(&mut command(&["log", "verify", path.to_str().unwrap()])).status.success());
+}

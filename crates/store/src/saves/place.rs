@@ -1,5 +1,6 @@
 //! Where a shelf is, as people write it: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -97,6 +98,34 @@ impl Place {
             Place::S3(_) => Err(Trouble("this program was built without S3".into())),
         }
     }
+}
+
+/// As it is read.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self {
+            Place::Folder(path) => return write!(f, "{}", path.display()),
+            Place::S3(place) => place,
+        };
+        write!(f, "{S3_SCHEME}{}", place.bucket)?;
+        if !place.prefix.is_empty() {
+            write!(f, "/{}", place.prefix)?;
+        }
+        let endpoint = place.endpoint.as_ref().map(|endpoint| format!("endpoint={}", escaped(endpoint)));
+        let region = place.region.as_ref().map(|region| format!("region={}", escaped(region)));
+        let style = (!place.path_style).then(|| "style=host".to_owned());
+        let settings: Vec<String> = endpoint.into_iter().chain(region).chain(style).collect();
+        if settings.is_empty() { Ok(()) } else { write!(f, "?{}", settings.join("&")) }
+    }
+}
+
+/// What would mean something else in a setting is written as its number.
+fn escaped(text: &str) -> String {
+    let letter = |letter: char| match letter {
+        '%' | '&' | '#' => format!("%{:02X}", u32::from(letter)),
+        letter => letter.to_string(),
+    };
+    text.chars().map(letter).collect()
 }
 
 fn parse_s3(rest: &str) -> Result<S3Place, BadPlace> {

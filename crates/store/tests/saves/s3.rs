@@ -164,6 +164,12 @@ fn places_are_read_or_it_is_said_what_is_wrong() {
     for (text, expected) in wrong {
         assert_eq!(Place::parse(text), Err(expected), "{text}");
     }
+    for text in
+        ["data/here", "s3://games", "s3://games/a/b?endpoint=http://host:9000/x%26y&region=eu-1&style=host"]
+    {
+        let place = Place::parse(text).unwrap();
+        assert_eq!((place.to_string(), Place::parse(&place.to_string())), (text.into(), Ok(place)));
+    }
     let folder = tempfile::tempdir().unwrap();
     assert!(!Place::S3(place).open().unwrap().can_append());
     assert!(Place::Folder(folder.path().join("new")).open().unwrap().can_append());

@@ -1,0 +1,248 @@
+//! Carries saves to where they are kept, on a thread of its own: to the data folder, and to S3 if that is configured. The newest
+//! save of a session is what matters: one that waits is replaced by the next.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sametick_lockstep::session::SessionId;
+use sametick_sim::Tick;
+use sametick_store::saves::{
+    FolderShelf, Outcome, Place, Retention, Save, SaveInfo, SaveSync, SessionKey, Shelf, Todo, Trouble,
+    retain,
+};
+use sametick_transport::bell::Bell;
+use sametick_transport::clock::{Clock, random, unix_ms};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinSet, LocalSet};
+
+/// How long a server that ends waits for what is under way.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A save on its way.
+struct Packed {
+    id: SessionId,
+    key: SessionKey,
+    info: SaveInfo,
+    bytes: Vec<u8>,
+}
+
+enum Job {
+    Bring(Arc<Packed>),
+    /// Deletes old sessions, but none of these.
+    Tidy(BTreeSet<SessionKey>),
+}
+
+/// A place to bring saves to.
+#[derive(Clone)]
+struct Target {
+    shelf: Arc<dyn Shelf>,
+    name: String,
+    /// The data folder: what is there is saved.
+    is_local: bool,
+}
+
+/// The thread that carries saves.
+pub(crate) struct Courier {
+    jobs: Option<mpsc::UnboundedSender<Job>>,
+    saved: Receiver<(SessionId, Tick)>,
+    thread: Option<JoinHandle<bool>>,
+}
+
+impl Courier {
+    /// One that brings saves to the data folder, and to another place if there is one. The bell is rung when a save is there.
+    pub fn start(
+        data: &Path,
+        store: Option<&Place>,
+        keep: Retention,
+        bell: Bell,
+    ) -> Result<Courier, Trouble> {
+        let local = Arc::new(FolderShelf::open(data)?) as Arc<dyn Shelf>;
+        let mut targets = vec![Target { shelf: local, name: data.display().to_string(), is_local: true }];
+        if let Some(place) = store {
+            targets.push(Target { shelf: place.open()?, name: place.to_string(), is_local: false });
+        }
+        let (jobs, todo) = mpsc::unbounded_channel();
+        let (news, saved) = std::sync::mpsc::channel();
+        let rounds = Rounds { targets, keep, clock: Clock::start(), news, bell };
+        let thread = std::thread::Builder::new().name("courier".into()).spawn(move || rounds.run(todo));
+        let thread = thread.map_err(|error| Trouble(format!("no thread for saves: {error}")))?;
+        Ok(Courier { jobs: Some(jobs), saved, thread: Some(thread) })
+    }
+
+    /// Has a save brought to where it is kept. Never waits.
+    pub fn bring(&self, id: SessionId, key: &SessionKey, save: &Save) {
+        match save.to_bytes() {
+            Ok(bytes) => {
+                let packed = Packed { id, key: key.clone(), info: save.info.clone(), bytes };
+                self.send(Job::Bring(Arc::new(packed)));
+            }
+            Err(error) => tracing::error!(session = key.id(), %error, "a session cannot be saved"),
+        }
+    }
+
+    /// Has old sessions deleted, but none of these.
+    pub fn tidy(&self, running: BTreeSet<SessionKey>) {
+        self.send(Job::Tidy(running));
+    }
+
+    fn send(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            // A thread that is gone has said why.
+            let _ = jobs.send(job);
+        }
+    }
+
+    /// A save that is in the data folder since, if any. Never waits.
+    pub fn poll(&self) -> Option<(SessionId, Tick)> {
+        self.saved.try_recv().ok()
+    }
+
+    /// Waits until everything is brought, for a while. Returns whether it is. Nothing is taken any more; what was saved is still
+    /// [said](Courier::poll).
+    pub fn finish(&mut self) -> bool {
+        self.jobs = None;
+        self.thread.take().is_none_or(|thread| thread.join().unwrap_or(false))
+    }
+}
+
+/// What the thread knows.
+struct Rounds {
+    targets: Vec<Target>,
+    keep: Retention,
+    clock: Clock,
+    news: Sender<(SessionId, Tick)>,
+    bell: Bell,
+}
+
+impl Rounds {
+    fn run(self, todo: mpsc::UnboundedReceiver<Job>) -> bool {
+        sametick_store::go_to_the_background();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => LocalSet::new().block_on(&runtime, self.go(todo)),
+            Err(error) => {
+                tracing::error!(%error, "no saves are kept");
+                false
+            }
+        }
+    }
+
+    async fn go(self, mut todo: mpsc::UnboundedReceiver<Job>) -> bool {
+        // For each session and place, the newest save that is to be there.
+        let mut wanted: HashMap<(usize, SessionKey), watch::Sender<Arc<Packed>>> = HashMap::new();
+        let mut under_way = JoinSet::new();
+        while let Some(job) = todo.recv().await {
+            match job {
+                Job::Bring(packed) => {
+                    for (number, target) in self.targets.iter().enumerate() {
+                        let wanted = wanted.entry((number, packed.key.clone()));
+                        wanted.and_modify(|sender| _ = sender.send(packed.clone())).or_insert_with(|| {
+                            let (sender, newest) = watch::channel(packed.clone());
+                            let (target, clock) = (target.clone(), self.clock);
+                            let news = target.is_local.then(|| (self.news.clone(), self.bell.clone()));
+                            under_way.spawn_local(carry(target, newest, clock, news));
+                            sender
+                        });
+                    }
+                }
+                Job::Tidy(running) => {
+                    wanted.retain(|(_, key), _| running.contains(key));
+                    for target in &self.targets {
+                        tidy(target, self.keep, &running).await;
+                    }
+                }
+            }
+        }
+        drop(wanted);
+        let all = async { while under_way.join_next().await.is_some() {} };
+        tokio::time::timeout(PATIENCE, all).await.is_ok()
+    }
+}
+
+async fn tidy(target: &Target, keep: Retention, running: &BTreeSet<SessionKey>) {
+    match retain(&*target.shelf, keep, running, unix_ms()).await {
+        Ok(deleted) => deleted.iter().for_each(|key| {
+            tracing::info!(session = key.id(), place = target.name, "an old session was deleted");
+        }),
+        Err(trouble) => tracing::warn!(place = target.name, %trouble, "old sessions are not deleted"),
+    }
+}
+
+/// Brings the newest save of one session to one place, until there will be none any more.
+async fn carry(
+    target: Target,
+    mut newest: watch::Receiver<Arc<Packed>>,
+    clock: Clock,
+    news: Option<(Sender<(SessionId, Tick)>, Bell)>,
+) {
+    loop {
+        let packed = newest.borrow_and_update().clone();
+        if let Some(outcome) = bring(&target, &packed, &mut newest, clock).await {
+            tell(&target, &packed, &outcome);
+            let is_kept = matches!(outcome, Outcome::Written | Outcome::AlreadyThere);
+            if let Some((saved, bell)) = news.as_ref().filter(|_| is_kept) {
+                // The server may have stopped meanwhile.
+                let _ = saved.send((packed.id, packed.info.tick));
+                bell.ring();
+            }
+            if newest.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Brings one save to one place; nothing if there is a newer one before that is done.
+async fn bring(
+    target: &Target,
+    packed: &Packed,
+    newest: &mut watch::Receiver<Arc<Packed>>,
+    clock: Clock,
+) -> Option<Outcome> {
+    let mut sync = SaveSync::new(packed.info.clone(), u64::from_le_bytes(random()));
+    let (place, session) = (&target.name, packed.key.id());
+    let mut is_told = false;
+    loop {
+        while sync.advance(&*target.shelf, &packed.key.save(), &packed.bytes, &|| clock.now()).await {}
+        let until = match sync.todo(clock.now()) {
+            Todo::Done(outcome) => return Some(outcome),
+            Todo::WaitUntil(until) => until,
+            // Something is to be done.
+            Todo::Head | Todo::Peek | Todo::Put(_) => continue,
+        };
+        if let Some(why) = sync.trouble().filter(|_| !is_told) {
+            tracing::warn!(session, place, why, "a save could not be brought; it is tried again");
+            is_told = true;
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(clock.instant(until).into()) => {}
+            changed = newest.changed() => {
+                if changed.is_ok() {
+                    return None;
+                }
+                // There will be no newer one: this one is worth waiting for.
+                tokio::time::sleep_until(clock.instant(until).into()).await;
+            }
+        }
+    }
+}
+
+fn tell(target: &Target, packed: &Packed, outcome: &Outcome) {
+    let (place, session, tick) = (&target.name, packed.key.id(), packed.info.tick.0);
+    match outcome {
+        Outcome::Written | Outcome::AlreadyThere => tracing::debug!(session, place, tick, "saved"),
+        Outcome::NewerIsThere(newer) => {
+            tracing::warn!(session, place, tick, newer = newer.0, "a newer save is there");
+        }
+        Outcome::DifferentAtSameTick { theirs } => {
+            tracing::error!(session, place, tick, %theirs, "another state of the same tick was saved before");
+        }
+        Outcome::Unreadable(why) => {
+            tracing::error!(session, place, %why, "what is there cannot be read, and is left alone");
+        }
+    }
+}
