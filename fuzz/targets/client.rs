@@ -101,7 +101,9 @@ impl World {
             }
             _ => match argument {
                 0 => self.client.set_netem(None, 1),
-                1 => self.client.set_netem(Some("rtt=50ms,jitter=9ms,loss=9%".parse().expect("a profile")), 1),
+                1 => {
+                    self.client.set_netem(Some("rtt=50ms,jitter=9ms,loss=9%".parse().expect("a profile")), 1)
+                }
                 2 => self.client.drop_link(self.now, 300_000),
                 _ => self.client.leave(self.now),
             },
