@@ -170,8 +170,7 @@ impl ServerApp {
 
     /// Has the saves of sessions kept from now on.
     pub(crate) fn set_courier(&mut self, courier: Courier) {
-        courier.tidy(self.recorder.running());
-        self.relay.set_courier(courier);
+        self.recorder.set_courier(courier);
     }
 
     /// Waits until everything is written. Returns whether it is.

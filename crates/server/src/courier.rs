@@ -1,8 +1,8 @@
-//! Carries saves to where they are kept, on a thread of its own: to the data folder, and to S3 if that is configured. The newest
-//! save of a session is what matters: one that waits is replaced by the next.
+//! Carries saves and logs to where they are kept, on a thread of its own: saves to the data folder, and both to S3 if that is
+//! configured. The newest save of a session is what matters: one that waits is replaced by the next.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
@@ -10,12 +10,14 @@ use std::time::Duration;
 
 use sametick_lockstep::session::SessionId;
 use sametick_sim::Tick;
+use sametick_store::log::LogReader;
 use sametick_store::saves::{
-    FolderShelf, Outcome, Place, Retention, Save, SaveInfo, SaveSync, SessionKey, Shelf, Todo, Trouble,
-    retain,
+    ColdError, ColdLog, FolderShelf, Outcome, Piece, Place, Retention, Save, SaveInfo, SaveSync, SessionKey,
+    Shelf, Todo, Trouble, retain,
 };
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, random, unix_ms};
+use sametick_wire::backoff::Backoff;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -32,6 +34,8 @@ struct Packed {
 
 enum Job {
     Bring(Arc<Packed>),
+    /// A session is over, and its log is written.
+    End(SessionKey),
     /// Deletes old sessions, but none of these.
     Tidy(BTreeSet<SessionKey>),
 }
@@ -67,7 +71,7 @@ impl Courier {
         }
         let (jobs, todo) = mpsc::unbounded_channel();
         let (news, saved) = std::sync::mpsc::channel();
-        let rounds = Rounds { targets, keep, clock: Clock::start(), news, bell };
+        let rounds = Rounds { targets, data: data.into(), keep, clock: Clock::start(), news, bell };
         let thread = std::thread::Builder::new().name("courier".into()).spawn(move || rounds.run(todo));
         let thread = thread.map_err(|error| Trouble(format!("no thread for saves: {error}")))?;
         Ok(Courier { jobs: Some(jobs), saved, thread: Some(thread) })
@@ -82,6 +86,17 @@ impl Courier {
             }
             Err(error) => tracing::error!(session = key.id(), %error, "a session cannot be saved"),
         }
+    }
+
+    /// What is to be called when a session is over and its log is written.
+    pub fn when_ended(&self, key: SessionKey) -> impl FnOnce() + Send + use<> {
+        let jobs = self.jobs.clone();
+        move || _ = jobs.map(|jobs| jobs.send(Job::End(key)))
+    }
+
+    /// The next save that is in the data folder, if that is so in time.
+    pub fn wait(&self, at_most: Duration) -> Option<(SessionId, Tick)> {
+        self.saved.recv_timeout(at_most).ok()
     }
 
     /// Has old sessions deleted, but none of these.
@@ -101,9 +116,8 @@ impl Courier {
         self.saved.try_recv().ok()
     }
 
-    /// Waits until everything is brought, for a while. Returns whether it is. Nothing is taken any more; what was saved is still
-    /// [said](Courier::poll).
-    pub fn finish(&mut self) -> bool {
+    /// Waits until everything is brought, for a while. Returns whether it is.
+    pub fn close(mut self) -> bool {
         self.jobs = None;
         self.thread.take().is_none_or(|thread| thread.join().unwrap_or(false))
     }
@@ -112,6 +126,7 @@ impl Courier {
 /// What the thread knows.
 struct Rounds {
     targets: Vec<Target>,
+    data: PathBuf,
     keep: Retention,
     clock: Clock,
     news: Sender<(SessionId, Tick)>,
@@ -142,15 +157,25 @@ impl Rounds {
                         let wanted = wanted.entry((number, packed.key.clone()));
                         wanted.and_modify(|sender| _ = sender.send(packed.clone())).or_insert_with(|| {
                             let (sender, newest) = watch::channel(packed.clone());
-                            let (target, clock) = (target.clone(), self.clock);
+                            let log = self.data.join(packed.key.log());
+                            let way = Way { target: target.clone(), log, clock: self.clock };
                             let news = target.is_local.then(|| (self.news.clone(), self.bell.clone()));
-                            under_way.spawn_local(carry(target, newest, clock, news));
+                            under_way.spawn_local(way.carry(newest, news));
                             sender
                         });
                     }
                 }
+                Job::End(key) => {
+                    wanted.retain(|(_, other), _| *other != key);
+                    for target in self.targets.iter().filter(|target| !target.is_local) {
+                        let log = self.data.join(key.log());
+                        let way = Way { target: target.clone(), log, clock: self.clock };
+                        let key = key.clone();
+                        under_way.spawn_local(async move { way.carry_log(&key).await });
+                    }
+                }
                 Job::Tidy(running) => {
-                    wanted.retain(|(_, key), _| running.contains(key));
+                    while under_way.try_join_next().is_some() {}
                     for target in &self.targets {
                         tidy(target, self.keep, &running).await;
                     }
@@ -172,62 +197,113 @@ async fn tidy(target: &Target, keep: Retention, running: &BTreeSet<SessionKey>) 
     }
 }
 
-/// Brings the newest save of one session to one place, until there will be none any more.
-async fn carry(
+/// From one session to one place.
+struct Way {
     target: Target,
-    mut newest: watch::Receiver<Arc<Packed>>,
+    /// The log of the session in the data folder.
+    log: PathBuf,
     clock: Clock,
-    news: Option<(Sender<(SessionId, Tick)>, Bell)>,
-) {
-    loop {
-        let packed = newest.borrow_and_update().clone();
-        if let Some(outcome) = bring(&target, &packed, &mut newest, clock).await {
-            tell(&target, &packed, &outcome);
+}
+
+impl Way {
+    /// Brings the newest save, until there will be none any more, and after each what there is of the log.
+    async fn carry(
+        self,
+        mut newest: watch::Receiver<Arc<Packed>>,
+        news: Option<(Sender<(SessionId, Tick)>, Bell)>,
+    ) {
+        loop {
+            let packed = newest.borrow_and_update().clone();
+            let Some(outcome) = self.bring(&packed, &mut newest).await else { continue };
+            tell(&self.target, &packed, &outcome);
             let is_kept = matches!(outcome, Outcome::Written | Outcome::AlreadyThere);
             if let Some((saved, bell)) = news.as_ref().filter(|_| is_kept) {
                 // The server may have stopped meanwhile.
                 let _ = saved.send((packed.id, packed.info.tick));
                 bell.ring();
             }
+            if !self.target.is_local && is_kept {
+                self.carry_log(&packed.key).await;
+            }
             if newest.changed().await.is_err() {
                 return;
             }
         }
     }
-}
 
-/// Brings one save to one place; nothing if there is a newer one before that is done.
-async fn bring(
-    target: &Target,
-    packed: &Packed,
-    newest: &mut watch::Receiver<Arc<Packed>>,
-    clock: Clock,
-) -> Option<Outcome> {
-    let mut sync = SaveSync::new(packed.info.clone(), u64::from_le_bytes(random()));
-    let (place, session) = (&target.name, packed.key.id());
-    let mut is_told = false;
-    loop {
-        while sync.advance(&*target.shelf, &packed.key.save(), &packed.bytes, &|| clock.now()).await {}
-        let until = match sync.todo(clock.now()) {
-            Todo::Done(outcome) => return Some(outcome),
-            Todo::WaitUntil(until) => until,
-            // Something is to be done.
-            Todo::Head | Todo::Peek | Todo::Put(_) => continue,
-        };
-        if let Some(why) = sync.trouble().filter(|_| !is_told) {
-            tracing::warn!(session, place, why, "a save could not be brought; it is tried again");
-            is_told = true;
-        }
-        tokio::select! {
-            () = tokio::time::sleep_until(clock.instant(until).into()) => {}
-            changed = newest.changed() => {
-                if changed.is_ok() {
-                    return None;
+    /// Brings one save; nothing if there is a newer one before that is done.
+    async fn bring(&self, packed: &Packed, newest: &mut watch::Receiver<Arc<Packed>>) -> Option<Outcome> {
+        let Way { target, clock, .. } = self;
+        let mut sync = SaveSync::new(packed.info.clone(), u64::from_le_bytes(random()));
+        let (place, session) = (&target.name, packed.key.id());
+        let mut is_told = false;
+        loop {
+            while sync.advance(&*target.shelf, &packed.key.save(), &packed.bytes, &|| clock.now()).await {}
+            let until = match sync.todo(clock.now()) {
+                Todo::Done(outcome) => return Some(outcome),
+                Todo::WaitUntil(until) => clock.instant(until).into(),
+                // Something is to be done.
+                Todo::Head | Todo::Peek | Todo::Put(_) => continue,
+            };
+            if let Some(why) = sync.trouble().filter(|_| !is_told) {
+                tracing::warn!(session, place, why, "a save could not be brought; it is tried again");
+                is_told = true;
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(until) => {}
+                changed = newest.changed() => {
+                    if changed.is_ok() {
+                        return None;
+                    }
+                    // There will be no newer one: this one is worth waiting for.
+                    tokio::time::sleep_until(until).await;
                 }
-                // There will be no newer one: this one is worth waiting for.
-                tokio::time::sleep_until(clock.instant(until).into()).await;
             }
         }
+    }
+
+    /// Brings what the place does not have of the log, however often that takes.
+    async fn carry_log(&self, key: &SessionKey) {
+        let (place, session) = (&self.target.name, key.id());
+        let mut backoff = Backoff::new(u64::from_le_bytes(random()));
+        let mut is_told = false;
+        loop {
+            match self.append_log(key).await {
+                Ok(()) => return,
+                // Somebody else was quicker: there is less to do.
+                Err(ColdError::Elsewhere { .. }) => {}
+                Err(ColdError::Trouble(why)) if !is_told => {
+                    tracing::warn!(session, place, %why, "a log could not be brought; it is tried again");
+                    is_told = true;
+                }
+                Err(ColdError::Trouble(_)) => {}
+                Err(why) => return tracing::error!(session, place, %why, "a log is not brought any further"),
+            }
+            tokio::time::sleep_until(self.clock.instant(backoff.next(self.clock.now())).into()).await;
+        }
+    }
+
+    async fn append_log(&self, key: &SessionKey) -> Result<(), ColdError> {
+        let file =
+            std::fs::read(&self.log).map_err(|error| Trouble(format!("{}: {error}", self.log.display())))?;
+        let (tail, header_first) = {
+            let reader = LogReader::open(&file[..])?;
+            (reader.tail(), reader.header().first_tick)
+        };
+        let local = &file[..usize::try_from(tail.valid_bytes).unwrap_or(file.len()).min(file.len())];
+        let cold = ColdLog::new(&*self.target.shelf, key);
+        let agrees = cold.agrees_with(local).await?;
+        let there = if agrees { cold.bytes().await? } else { 0 };
+        let (before, bytes) = local.split_at(usize::try_from(there).unwrap_or(usize::MAX).min(local.len()));
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let first = match before {
+            [] => header_first,
+            before => LogReader::open(before)?.tail().last_tick.next(),
+        };
+        let ticks = (tail.last_tick.0 + 1).saturating_sub(first.0);
+        cold.append(Piece { at: there, anew: !agrees, first, ticks, bytes }).await
     }
 }
 

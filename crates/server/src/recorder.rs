@@ -3,16 +3,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
-use sametick_lockstep::session::{Facts, SessionId};
+use sametick_lockstep::session::{Facts, Save, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Tick};
 use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeOptions};
-use sametick_store::saves::{SaveInfo, SessionKey};
+use sametick_store::saves::{self, SaveInfo, SessionKey};
 use sametick_transport::clock::unix_ms;
 
+use crate::courier::Courier;
 use crate::desync;
 use crate::games::Games;
 use crate::rooms::RoomId;
@@ -49,6 +51,7 @@ pub struct Recorder {
     games: Games,
     recordings: HashMap<Place, Recording>,
     inputs: TickInputs,
+    courier: Option<Courier>,
 }
 
 fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
@@ -75,7 +78,40 @@ impl Recorder {
             games,
             recordings: HashMap::new(),
             inputs: TickInputs::new(),
+            courier: None,
         }
+    }
+
+    /// Has saves and logs brought to where they are kept from now on.
+    pub fn set_courier(&mut self, courier: Courier) {
+        courier.tidy(self.running());
+        self.courier = Some(courier);
+    }
+
+    /// There is a save of a session.
+    pub fn save(&self, id: SessionId, save: &Save) {
+        let recording = self.recordings.get(&Place::Session(id));
+        if let (Some(courier), Some(recording)) = (&self.courier, recording) {
+            let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
+            let info = SaveInfo { tick, hash, saved_unix_ms, ..recording.info.clone() };
+            let (state, table) = (save.state.clone(), save.table.to_bytes());
+            courier.bring(id, &recording.key, &saves::Save { info, state, table });
+        }
+    }
+
+    /// A save that is on disk since, if any.
+    pub fn poll_saved(&self) -> Option<(SessionId, Tick)> {
+        self.courier.as_ref()?.poll()
+    }
+
+    /// The same, and waits for it.
+    pub fn wait_saved(&self, at_most: Duration) -> Option<(SessionId, Tick)> {
+        self.courier.as_ref()?.wait(at_most)
+    }
+
+    /// Whether saves are kept.
+    pub fn keeps_saves(&self) -> bool {
+        self.courier.is_some()
     }
 
     /// A session has begun.
@@ -97,13 +133,8 @@ impl Recorder {
         }
     }
 
-    /// Where a session is kept, and what is said of its saves.
-    pub fn kept_as(&self, place: Place) -> Option<(&SessionKey, &SaveInfo)> {
-        self.recordings.get(&place).map(|recording| (&recording.key, &recording.info))
-    }
-
     /// What is being recorded.
-    pub fn running(&self) -> BTreeSet<SessionKey> {
+    fn running(&self) -> BTreeSet<SessionKey> {
         self.recordings.values().map(|recording| recording.key.clone()).collect()
     }
 
@@ -137,6 +168,10 @@ impl Recorder {
             recording.encoder.flush();
             recording.hand_over(Ok(()));
             tracing::info!(folder = %recording.folder.display(), "a session is over");
+            if let Some(courier) = &self.courier {
+                recording.log.after(courier.when_ended(recording.key));
+                courier.tidy(self.running());
+            }
         }
     }
 
@@ -159,7 +194,8 @@ impl Recorder {
     pub fn close(mut self) -> bool {
         let places: Vec<Place> = self.recordings.keys().copied().collect();
         places.into_iter().for_each(|place| self.end(place));
-        self.scribe.close()
+        let is_written = self.scribe.close();
+        self.courier.is_none_or(Courier::close) && is_written
     }
 }
 

@@ -1,17 +1,15 @@
 //! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant, Session};
 use sametick_sim::{SchemaHash, Tick};
-use sametick_store::saves::{Save, SaveInfo};
-use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
-use crate::courier::Courier;
 use crate::games::Games;
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
@@ -29,7 +27,6 @@ pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
     tracer: Option<Tracer>,
-    courier: Option<Courier>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
 }
@@ -41,7 +38,6 @@ impl RelaySide {
             relay: Relay::new(config),
             judge: Judge::new(games),
             tracer: None,
-            courier: None,
             wake_at: None,
             buf: Vec::new(),
         }
@@ -52,44 +48,39 @@ impl RelaySide {
         self.tracer = Some(Tracer::new(trace));
     }
 
-    /// Has saves kept from now on.
-    pub fn set_courier(&mut self, courier: Courier) {
-        self.courier = Some(courier);
-    }
-
     /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
-    pub fn close(mut self, recorder: &mut Recorder) -> bool {
-        if self.courier.is_none() {
+    pub fn close(&mut self, recorder: &mut Recorder) -> bool {
+        if !recorder.keeps_saves() {
             return true;
         }
-        let is_new = |session: &Session| {
-            let closed = session.history().last();
-            let least = session.save().map_or(LEAST_SAVED, |save| save.tick);
-            (closed > least).then_some(closed)
-        };
-        let sessions: Vec<_> = self.relay.sessions().filter_map(|(id, it)| Some((id, is_new(it)?))).collect();
+        let until = Instant::now() + CLOSING;
+        let left = || until.saturating_duration_since(Instant::now());
         let mut missing = 0;
-        for (id, tick) in sessions {
-            if let Some(session) = self.relay.session(id) {
-                self.judge.begin(Purpose::Save, id, session, tick);
+        for (id, session) in self.relay.sessions() {
+            let closed = session.history().last();
+            if closed > session.save().map_or(LEAST_SAVED, |save| save.tick) {
+                self.judge.begin(Purpose::Save, id, session, closed);
                 missing += 1;
             }
         }
-        let until = Instant::now() + CLOSING;
+        let mut unsaved = BTreeSet::new();
         while missing > 0
-            && let Some((_, id, tick, state)) =
-                self.judge.wait(until.saturating_duration_since(Instant::now()))
+            && let Some((_, id, tick, state)) = self.judge.wait(left())
         {
+            missing -= 1;
+            // Of a game that is not known there is only the log.
+            unsaved.extend(state.is_some().then_some(id));
             self.relay.handle(Time::ZERO, Input::Made(id, tick, state));
             self.write_rest(recorder);
-            missing -= 1;
         }
-        let is_kept = self.courier.as_mut().is_none_or(Courier::finish);
-        while let Some((id, tick)) = self.courier.as_ref().and_then(Courier::poll) {
+        while !unsaved.is_empty()
+            && let Some((id, tick)) = recorder.wait_saved(left())
+        {
+            unsaved.remove(&id);
             self.relay.handle(Time::ZERO, Input::Saved(id, tick));
             self.write_rest(recorder);
         }
-        is_kept && missing == 0
+        missing == 0 && unsaved.is_empty()
     }
 
     /// Writes down what there is when nobody is left to be told anything.
@@ -153,7 +144,7 @@ impl RelaySide {
                 },
             );
         }
-        while let Some((id, tick)) = self.courier.as_ref().and_then(Courier::poll) {
+        while let Some((id, tick)) = outlet.recorder.poll_saved() {
             self.relay.handle(now, Input::Saved(id, tick));
         }
         let mut changed = false;
@@ -180,7 +171,7 @@ impl RelaySide {
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
-        let RelaySide { relay, judge, tracer, courier, .. } = self;
+        let RelaySide { relay, judge, tracer, .. } = self;
         match output {
             Output::Begun(id) => {
                 if let Some(session) = relay.session(id) {
@@ -197,12 +188,7 @@ impl RelaySide {
                     tracer.closed(now, session, tick);
                 }
             }
-            Output::Ended(id) => {
-                recorder.end(Place::Session(id));
-                if let Some(courier) = courier {
-                    courier.tidy(recorder.running());
-                }
-            }
+            Output::Ended(id) => recorder.end(Place::Session(id)),
             Output::Judge(id, tick) => {
                 if let Some(session) = relay.session(id) {
                     judge.begin(Purpose::Dispute, id, session, tick);
@@ -214,13 +200,8 @@ impl RelaySide {
                 }
             }
             Output::Save(id) => {
-                let save = relay.session(id).and_then(Session::save);
-                let kept_as = recorder.kept_as(Place::Session(id));
-                if let (Some(save), Some((key, info)), Some(courier)) = (save, kept_as, courier) {
-                    let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
-                    let info = SaveInfo { tick, hash, saved_unix_ms, ..info.clone() };
-                    let (state, table) = (save.state.clone(), save.table.to_bytes());
-                    courier.bring(id, key, &Save { info, state, table });
+                if let Some(save) = relay.session(id).and_then(Session::save) {
+                    recorder.save(id, save);
                 }
             }
             Output::Desync(id, report) => {

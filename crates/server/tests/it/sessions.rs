@@ -88,6 +88,7 @@ fn a_server_that_stops_saves_what_is_played() {
     let output = run(&mut command(&["sessions", "show", &id, "--json", "--store", cloud.to_str().unwrap()]));
     let there: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&there["saved_hash"], &there["game"]), (&shown["saved_hash"], &"pong".into()), "{there}");
+    assert_eq!((&there["last_tick"], &there["has_ended"]), (&shown["last_tick"], &true.into()), "{there}");
     let path = folder.path().join("data/sessions").join(shown["build"].as_str().unwrap()).join(&id);
     let output = run(&mut command(&["log", "info", path.to_str().unwrap(), "--json"]));
     let info: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -53,12 +53,9 @@ fn wish(rng: &mut Rng, seq: u64, at: &Value) -> Value {
     let command = |feature: &str, action: &str, payload: Value| json!({"v": 2, "kind": "command", "seq": seq, "feature": feature, "action": action, "payload": payload});
     if seq.is_multiple_of(3) {
         let [x, y] = [0, 1].map(|axis| at[axis].as_i64().unwrap() / 256);
-        let (dx, dy) = (rng.between(-3, 3), rng.between(-3, 3));
-        return command(
-            "build",
-            "place",
-            json!({"x": x + i64::from(dx), "y": y + i64::from(dy), "kind": "crate"}),
-        );
+        // Nothing can be built beyond the edge.
+        let [x, y] = [x, y].map(|at| (at + i64::from(rng.between(-3, 3))).max(0));
+        return command("build", "place", json!({"x": x, "y": y, "kind": "crate"}));
     }
     let step = json!({"up": turn(rng), "down": turn(rng), "left": turn(rng), "right": turn(rng)});
     command("movement", "input_batch", json!({"inputs": vec![step; 4]}))
