@@ -46,9 +46,9 @@ sametick_fuzz::target!(allowing 64 << 20, |bytes: &[u8]| {
     let mut world = World {
         client,
         now: Time::ZERO,
-        server: None,
-        dialled: (Attempt::default(), 0),
-        hung_up: true,
+        lines: Vec::new(),
+        speaking: 0,
+        dialled: Attempt::default(),
         table: Table::default(),
         closed: Tick::ZERO,
         buf: Vec::new(),
@@ -64,14 +64,22 @@ sametick_fuzz::target!(allowing 64 << 20, |bytes: &[u8]| {
 struct World {
     client: Client<Peer<Medley>>,
     now: Time,
-    /// The server's end, once it has answered.
-    server: Option<Link>,
-    dialled: (Attempt, usize),
-    hung_up: bool,
+    /// The carriers there are, and the one that things happen to: one, and for a while another one beside it.
+    lines: Vec<Line>,
+    speaking: usize,
+    /// The last that was dialled.
+    dialled: Attempt,
     /// The relay's side of closed ticks.
     table: Table,
     closed: Tick,
     buf: Vec<u8>,
+}
+
+struct Line {
+    attempt: Attempt,
+    route: usize,
+    /// The server's end, once it has answered.
+    server: Option<Link>,
 }
 
 impl World {
@@ -105,14 +113,22 @@ impl World {
                     self.client.set_netem(Some("rtt=50ms,jitter=9ms,loss=9%".parse().expect("a profile")), 1)
                 }
                 2 => self.client.drop_link(self.now, 300_000),
+                3..8 => self.speaking = usize::from(argument & 1),
                 _ => self.client.leave(self.now),
             },
         }
         rest
     }
 
+    fn line(&mut self) -> Option<&mut Line> {
+        let at = self.speaking.min(self.lines.len().saturating_sub(1));
+        self.lines.get_mut(at)
+    }
+
     fn carried(&mut self, carried: Carried<'_>) {
-        self.client.handle(self.now, Input::Carrier(self.dialled.0, carried));
+        // What comes of one that was hung up is ignored.
+        let attempt = self.line().map(|line| line.attempt).unwrap_or(self.dialled);
+        self.client.handle(self.now, Input::Carrier(attempt, carried));
     }
 
     fn answer(&mut self, argument: u8) {
@@ -121,7 +137,10 @@ impl World {
             28 => Answer::Refused(Refusal::Other("later".into())),
             _ => Answer::Refused(Refusal::Version { server: 2, client: 1 }),
         };
-        self.server = (answer == Answer::Welcome).then(|| Link::new(self.now, ROUTES[self.dialled.1]));
+        let now = self.now;
+        if let Some(line) = self.line() {
+            line.server = (answer == Answer::Welcome).then(|| Link::new(now, ROUTES[line.route]));
+        }
         self.carried(Carried::Answer(&answer.to_bytes()));
     }
 
@@ -150,15 +169,17 @@ impl World {
             }
             6 => (Channel::Control, to_bytes(&ToPeer::GiveState { tick })),
             _ => {
-                if let Some(server) = &mut self.server {
-                    server.close(self.now, argument >> 3, "enough");
+                let now = self.now;
+                if let Some(server) = self.line().and_then(|line| line.server.as_mut()) {
+                    server.close(now, argument >> 3, "enough");
                 }
                 return;
             }
         };
-        if let Some(server) = &mut self.server {
+        let now = self.now;
+        if let Some(server) = self.line().and_then(|line| line.server.as_mut()) {
             // A refusal is fine: the link may be closed.
-            let _ = server.send(self.now, channel, &message);
+            let _ = server.send(now, channel, &message);
         }
     }
 
@@ -179,25 +200,16 @@ impl World {
         for _ in 0..MAX_OUTPUTS {
             match self.client.poll_output(&mut self.buf) {
                 Output::Dial(attempt, route) => {
-                    assert!(self.hung_up && attempt > self.dialled.0, "one carrier at a time");
-                    (self.dialled, self.hung_up, self.server) = ((attempt, route), false, None);
+                    assert!(self.lines.len() < 2 && attempt > self.dialled, "one carrier, and one beside it");
+                    self.dialled = attempt;
+                    self.lines.push(Line { attempt, route, server: None });
                 }
                 Output::HangUp(attempt) => {
-                    assert_eq!(attempt, self.dialled.0);
-                    self.hung_up = true;
+                    let at = self.lines.iter().position(|line| line.attempt == attempt);
+                    self.lines.remove(at.expect("what is hung up was dialled"));
                 }
-                Output::Datagram(attempt) => {
-                    assert!(attempt == self.dialled.0 && !self.hung_up);
-                    if let Some(server) = &mut self.server {
-                        let _ = server.handle(self.now, link::Input::Datagram(&self.buf));
-                    }
-                }
-                Output::Stream(attempt, lane) => {
-                    assert!(attempt == self.dialled.0 && !self.hung_up);
-                    if let Some(server) = &mut self.server {
-                        let _ = server.handle(self.now, link::Input::Stream(lane, &self.buf));
-                    }
-                }
+                Output::Datagram(attempt) => self.hear(attempt, |buf| link::Input::Datagram(buf)),
+                Output::Stream(attempt, lane) => self.hear(attempt, |buf| link::Input::Stream(lane, buf)),
                 Output::WantInput(_) => self.client.handle(self.now, Input::Local(Order::Wait)),
                 Output::WakeAt(_) | Output::Done => return,
             }
@@ -205,14 +217,30 @@ impl World {
         panic!("the client talks for ever");
     }
 
+    /// The server hears what the client says over a line.
+    fn hear(&mut self, attempt: Attempt, input: impl FnOnce(&[u8]) -> link::Input<'_>) {
+        let line = self.lines.iter_mut().find(|line| line.attempt == attempt);
+        if let Some(server) = &mut line.expect("what is spoken on was dialled").server {
+            let _ = server.handle(self.now, input(&self.buf));
+        }
+    }
+
     fn drain_server(&mut self) {
+        for at in 0..self.lines.len() {
+            self.drain_line(at);
+        }
+    }
+
+    fn drain_line(&mut self, at: usize) {
         for _ in 0..MAX_OUTPUTS {
-            let Some(server) = &mut self.server else { return };
-            let output = server.poll_output(&mut self.buf);
+            let Line { attempt, server: Some(server), .. } = &mut self.lines[at] else { return };
+            let (attempt, output) = (*attempt, server.poll_output(&mut self.buf));
             let bytes = core::mem::take(&mut self.buf);
+            let mut tell =
+                |carried: Carried<'_>| self.client.handle(self.now, Input::Carrier(attempt, carried));
             match output {
-                link::Output::Datagram => self.carried(Carried::Datagram(&bytes)),
-                link::Output::Stream(lane) => self.carried(Carried::Stream(lane, &bytes)),
+                link::Output::Datagram => tell(Carried::Datagram(&bytes)),
+                link::Output::Stream(lane) => tell(Carried::Stream(lane, &bytes)),
                 link::Output::WakeAt(_) | link::Output::Done => return,
                 link::Output::Message(_) | link::Output::Closed(_) => {}
             }

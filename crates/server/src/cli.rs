@@ -99,7 +99,7 @@ Ends with an error if the relay closed a tick otherwise than the log says.")]
     /// Look into logs: info, cat, verify, diff, export
     #[command(subcommand)]
     Log(LogCommand),
-    /// Sessions that are kept: list, show, delete
+    /// Sessions that are kept: list, show, fetch, delete
     #[command(subcommand)]
     Sessions(SessionsCommand),
     /// What this machine remembers: your name, passphrase and relay

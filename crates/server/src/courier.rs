@@ -24,6 +24,9 @@ use tokio::task::{JoinSet, LocalSet};
 /// How long a server that ends waits for what is under way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often somebody else may be quicker before it is clear that another log is there.
+const MAX_RACES: u32 = 8;
+
 /// A save on its way.
 struct Packed {
     id: SessionId,
@@ -66,7 +69,7 @@ impl Courier {
     ) -> Result<Courier, Trouble> {
         let local = Arc::new(FolderShelf::open(data)?) as Arc<dyn Shelf>;
         let mut targets = vec![Target { shelf: local, name: data.display().to_string(), is_local: true }];
-        if let Some(place) = store {
+        if let Some(place) = store.filter(|place| !is_folder(place, data)) {
             targets.push(Target { shelf: place.open()?, name: place.to_string(), is_local: false });
         }
         let (jobs, todo) = mpsc::unbounded_channel();
@@ -121,6 +124,13 @@ impl Courier {
         self.jobs = None;
         self.thread.take().is_none_or(|thread| thread.join().unwrap_or(false))
     }
+}
+
+/// Whether a place is this folder: what is there is there.
+fn is_folder(place: &Place, data: &Path) -> bool {
+    let Place::Folder(folder) = place else { return false };
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    real(folder).is_some_and(|folder| real(data) == Some(folder))
 }
 
 /// What the thread knows.
@@ -266,12 +276,12 @@ impl Way {
     async fn carry_log(&self, key: &SessionKey) {
         let (place, session) = (&self.target.name, key.id());
         let mut backoff = Backoff::new(u64::from_le_bytes(random()));
-        let mut is_told = false;
+        let (mut is_told, mut races) = (false, 0);
         loop {
             match self.append_log(key).await {
                 Ok(()) => return,
                 // Somebody else was quicker: there is less to do.
-                Err(ColdError::Elsewhere { .. }) => {}
+                Err(ColdError::Elsewhere { .. }) if races < MAX_RACES => races += 1,
                 Err(ColdError::Trouble(why)) if !is_told => {
                     tracing::warn!(session, place, %why, "a log could not be brought; it is tried again");
                     is_told = true;

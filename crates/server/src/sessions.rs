@@ -1,6 +1,9 @@
-//! `sametick sessions`: which sessions are kept in a folder or in S3, what is known of them, and deleting them.
+//! `sametick sessions`: which sessions are kept in a folder or in S3, what is known of them, copying and deleting them.
 
 use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -22,6 +25,7 @@ Examples:
   sametick sessions list
   sametick sessions list --store s3://games/sametick?endpoint=https://s3.example.org
   sametick sessions show friday-1800000000000
+  sametick sessions fetch friday-1800000000000 --store s3://games/sametick --into friday && sametick replay friday
   sametick sessions delete friday-1800000000000
 
 A session is named by its id, as `list` prints it; where two builds have the same, by BUILD/ID.")]
@@ -30,6 +34,8 @@ pub enum SessionsCommand {
     List(ListArgs),
     /// What is known of one: its save and its log
     Show(OneSession),
+    /// Copy one into a folder: its log, to look into and replay, and its save
+    Fetch(FetchArgs),
     /// Delete one: its save, its log, and what lies beside them
     Delete(OneSession),
 }
@@ -57,6 +63,17 @@ pub struct OneSession {
     from: ListArgs,
 }
 
+/// One session, and where it is to go.
+#[derive(Clone, Debug, Args)]
+pub struct FetchArgs {
+    #[command(flatten)]
+    one: OneSession,
+
+    /// The folder; it is made if it is not there, and nothing in it is overwritten
+    #[arg(long, value_name = "FOLDER")]
+    into: PathBuf,
+}
+
 /// Why sessions cannot be listed, shown or deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionsError {
@@ -76,6 +93,14 @@ pub enum SessionsError {
         id: String,
         /// As they can be typed.
         builds: Vec<String>,
+    },
+    /// A copy cannot be written.
+    #[error("cannot write {}: {error}", path.display())]
+    Copy {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
     },
     /// What is there cannot be read.
     #[error("{session}: {error}")]
@@ -275,6 +300,52 @@ async fn log_of(shelf: &dyn Shelf, key: &SessionKey) -> Result<Option<(Header, T
     Ok(Some((reader.header().clone(), reader.tail())))
 }
 
+/// What was copied.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fetched {
+    /// Which session.
+    fetched: String,
+    /// The files, and how many bytes each has.
+    files: Vec<(PathBuf, u64)>,
+}
+
+impl fmt::Display for Fetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fetched {}", self.fetched)?;
+        self.files
+            .iter()
+            .try_for_each(|(path, bytes)| write!(f, "\n  {} ({})", path.display(), Bytes(*bytes)))
+    }
+}
+
+/// Copies what there is of a session into a folder.
+async fn fetch(shelf: &dyn Shelf, typed: &str, into: &Path) -> Result<Fetched, SessionsError> {
+    let key = find(shelf, typed).await?.key;
+    let damaged = |error: String| SessionsError::Damaged { session: key.id().into(), error };
+    let logs =
+        ColdLog::new(shelf, &key).read().await.map_err(|error| damaged(format!("its log: {error}")))?;
+    let mut files = Vec::new();
+    for (number, log) in logs.map_or(Vec::new(), |logs| logs.files).into_iter().enumerate() {
+        // As a rule there is one. A session that went on without the file it had has more.
+        let name = if number == 0 { "log".into() } else { format!("log-{}", number + 1) };
+        files.push((into.join(name), log));
+    }
+    let save = shelf.get(&key.save()).await?;
+    files.extend(save.map(|save| (into.join("save"), save.bytes)));
+    let wrong = |path: &Path| {
+        let path = path.to_owned();
+        move |error| SessionsError::Copy { path, error }
+    };
+    fs::create_dir_all(into).map_err(wrong(into))?;
+    let mut fetched = Vec::new();
+    for (path, bytes) in files {
+        let mut file = fs::File::create_new(&path).map_err(wrong(&path))?;
+        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(wrong(&path))?;
+        fetched.push((path, bytes.len() as u64));
+    }
+    Ok(Fetched { fetched: key.id().into(), files: fetched })
+}
+
 /// What was deleted.
 #[derive(Clone, Debug, Serialize)]
 pub struct Deleted {
@@ -294,11 +365,15 @@ impl fmt::Display for Deleted {
 pub(crate) async fn sessions(command: &SessionsCommand) -> Result<ExitCode, CommandError> {
     let (SessionsCommand::List(args)
     | SessionsCommand::Show(OneSession { from: args, .. })
+    | SessionsCommand::Fetch(FetchArgs { one: OneSession { from: args, .. }, .. })
     | SessionsCommand::Delete(OneSession { from: args, .. })) = command;
     let shelf: Arc<dyn Shelf> = args.store.open().map_err(SessionsError::from)?;
     match command {
         SessionsCommand::List(_) => print(&list(&*shelf).await?, args.json)?,
         SessionsCommand::Show(one) => print(&show(&*shelf, &one.session).await?, args.json)?,
+        SessionsCommand::Fetch(FetchArgs { one, into }) => {
+            print(&fetch(&*shelf, &one.session, into).await?, args.json)?;
+        }
         SessionsCommand::Delete(one) => {
             let session = find(&*shelf, &one.session).await?;
             delete_session(&*shelf, &session.key).await.map_err(SessionsError::from)?;

@@ -42,6 +42,14 @@ fn what_a_relay_has_kept_is_listed_shown_and_deleted() {
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert!(ok && shown["session"] == "ada's den" && shown["last_tick"].as_u64() > Some(30), "{shown}");
 
+    let copy = folder.path().join("copy");
+    let fetch = ["fetch", &friday, "--into", copy.to_str().unwrap()];
+    let (ok, said) = sessions(&folder, &fetch);
+    assert!(ok && said.starts_with(&format!("fetched {friday}\n")), "{said}");
+    assert!(run(&mut command(&["log", "verify", copy.to_str().unwrap()])).status.success());
+    let (ok, why) = sessions(&folder, &fetch);
+    assert!(!ok && why.contains("cannot write") && why.contains("exists"), "{why}");
+
     let build = shown["build"].as_str().unwrap();
     let (ok, said) = sessions(&folder, &["delete", &format!("{}/{den}", &build[..8])]);
     assert!(ok && said.starts_with(&format!("deleted {den} (")), "{said}");
