@@ -1,8 +1,10 @@
 //! Carries saves and logs to where they are kept, on a thread of its own: saves to the data folder, and both to S3 if that is
 //! configured. The newest save of a session is what matters: one that waits is replaced by the next.
 
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
@@ -36,7 +38,7 @@ struct Packed {
 }
 
 enum Job {
-    Bring(Arc<Packed>),
+    Bring(SessionId, SessionKey, Box<Save>),
     /// A session is over, and its log is written.
     End(SessionKey),
     /// Deletes old sessions, but none of these.
@@ -50,6 +52,8 @@ struct Target {
     name: String,
     /// The data folder: what is there is saved.
     is_local: bool,
+    /// Old sessions are being deleted there.
+    is_tidied: Rc<Cell<bool>>,
 }
 
 /// The thread that carries saves.
@@ -68,27 +72,25 @@ impl Courier {
         bell: Bell,
     ) -> Result<Courier, Trouble> {
         let local = Arc::new(FolderShelf::open(data)?) as Arc<dyn Shelf>;
-        let mut targets = vec![Target { shelf: local, name: data.display().to_string(), is_local: true }];
+        let mut shelves = vec![(local, data.display().to_string(), true)];
         if let Some(place) = store.filter(|place| !is_folder(place, data)) {
-            targets.push(Target { shelf: place.open()?, name: place.to_string(), is_local: false });
+            shelves.push((place.open()?, place.to_string(), false));
         }
         let (jobs, todo) = mpsc::unbounded_channel();
         let (news, saved) = std::sync::mpsc::channel();
-        let rounds = Rounds { targets, data: data.into(), keep, clock: Clock::start(), news, bell };
-        let thread = std::thread::Builder::new().name("courier".into()).spawn(move || rounds.run(todo));
+        let (data, clock) = (data.to_owned(), Clock::start());
+        let thread = std::thread::Builder::new().name("courier".into()).spawn(move || {
+            let target = |(shelf, name, is_local)| Target { shelf, name, is_local, is_tidied: Rc::default() };
+            let targets = shelves.into_iter().map(target).collect();
+            Rounds { targets, data, keep, clock, news, bell }.run(todo)
+        });
         let thread = thread.map_err(|error| Trouble(format!("no thread for saves: {error}")))?;
         Ok(Courier { jobs: Some(jobs), saved, thread: Some(thread) })
     }
 
     /// Has a save brought to where it is kept. Never waits.
-    pub fn bring(&self, id: SessionId, key: &SessionKey, save: &Save) {
-        match save.to_bytes() {
-            Ok(bytes) => {
-                let packed = Packed { id, key: key.clone(), info: save.info.clone(), bytes };
-                self.send(Job::Bring(Arc::new(packed)));
-            }
-            Err(error) => tracing::error!(session = key.id(), %error, "a session cannot be saved"),
-        }
+    pub fn bring(&self, id: SessionId, key: SessionKey, save: Save) {
+        self.send(Job::Bring(id, key, Box::new(save)));
     }
 
     /// What is to be called when a session is over and its log is written.
@@ -162,7 +164,8 @@ impl Rounds {
         let mut under_way = JoinSet::new();
         while let Some(job) = todo.recv().await {
             match job {
-                Job::Bring(packed) => {
+                Job::Bring(id, key, save) => {
+                    let Some(packed) = pack(id, key, *save) else { continue };
                     for (number, target) in self.targets.iter().enumerate() {
                         let wanted = wanted.entry((number, packed.key.clone()));
                         wanted.and_modify(|sender| _ = sender.send(packed.clone())).or_insert_with(|| {
@@ -186,8 +189,14 @@ impl Rounds {
                 }
                 Job::Tidy(running) => {
                     while under_way.try_join_next().is_some() {}
-                    for target in &self.targets {
-                        tidy(target, self.keep, &running).await;
+                    // Not here: a place that does not answer would hold up what is saved in another. One that is still at it will be
+                    // asked when the next session ends.
+                    for target in self.targets.iter().filter(|target| !target.is_tidied.replace(true)) {
+                        let (target, running, keep) = (target.clone(), running.clone(), self.keep);
+                        under_way.spawn_local(async move {
+                            tidy(&target, keep, &running).await;
+                            target.is_tidied.set(false);
+                        });
                     }
                 }
             }
@@ -195,6 +204,16 @@ impl Rounds {
         drop(wanted);
         let all = async { while under_way.join_next().await.is_some() {} };
         tokio::time::timeout(PATIENCE, all).await.is_ok()
+    }
+}
+
+fn pack(id: SessionId, key: SessionKey, save: Save) -> Option<Arc<Packed>> {
+    match save.to_bytes() {
+        Ok(bytes) => Some(Arc::new(Packed { id, key, info: save.info, bytes })),
+        Err(error) => {
+            tracing::error!(session = key.id(), %error, "a session cannot be saved");
+            None
+        }
     }
 }
 

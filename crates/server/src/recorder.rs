@@ -95,7 +95,7 @@ impl Recorder {
             let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
             let info = SaveInfo { tick, hash, saved_unix_ms, ..recording.info.clone() };
             let (state, table) = (save.state.clone(), save.table.to_bytes());
-            courier.bring(id, &recording.key, &saves::Save { info, state, table });
+            courier.bring(id, recording.key.clone(), saves::Save { info, state, table });
         }
     }
 

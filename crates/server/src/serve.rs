@@ -126,7 +126,7 @@ pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandE
 pub(crate) fn close(app: ServerApp) {
     if !app.close() {
         tracing::error!(
-            "not everything could be written: the end of a log or the newest of a player may be missing"
+            "not everything could be written: the end of a log, the newest of a player, or something in the store may be missing"
         );
     }
 }
