@@ -150,7 +150,8 @@ impl Agreement {
             | ToRelay::Resend { .. }
             | ToRelay::Offer { .. }
             | ToRelay::Piece(_)
-            | ToRelay::Want { .. } => {}
+            | ToRelay::Want { .. }
+            | ToRelay::Ticks { .. } => {}
         }
     }
 

@@ -44,6 +44,8 @@ pub struct Chair {
     pub member: Member,
     /// As whom it came back, until an input shows that it knows who it is now: its welcome may be lost with another link.
     pub before: Option<Member>,
+    /// Nobody sits here who has said so since the relay was restarted: it is for whoever comes with a claim to it.
+    pub vacant: bool,
     /// Not yet part of a closed tick.
     pub joining: bool,
     /// Its first tick.
@@ -67,6 +69,7 @@ impl Chair {
         Box::new(Chair {
             member,
             before: None,
+            vacant: false,
             joining: true,
             since: Tick::ZERO,
             leaving: None,
@@ -78,15 +81,23 @@ impl Chair {
         })
     }
 
+    /// Somebody sat here before the relay was restarted.
+    pub fn vacated() -> Box<Chair> {
+        let mut chair = Chair::new(Member(0));
+        (chair.vacant, chair.joining) = (true, false);
+        chair
+    }
+
     /// Whether it is there, and was at that tick.
     pub fn was_there(&self, tick: Tick) -> bool {
-        !self.joining && self.leaving.is_none() && self.since <= tick
+        !self.joining && !self.vacant && self.leaving.is_none() && self.since <= tick
     }
 
     /// Whoever sits here has come back over another link: for the game it was never away.
     pub fn hand_over(&mut self, from: Member, to: Member, closed: Tick) {
         self.member = to;
         self.before = Some(from);
+        self.vacant = false;
         self.leaving = None;
         if planted::has(Bug::HandedInLost) {
             self.waiting = Waiting::EMPTY;

@@ -33,6 +33,8 @@ pub struct History {
     table: Table,
     bytes: usize,
     scratch: Vec<u8>,
+    /// Memory of a segment that was forgotten.
+    spare: Vec<u8>,
     /// The tick before the first that is or will be kept.
     before: Tick,
 }
@@ -76,7 +78,9 @@ impl History {
         }
         if self.segments.last().is_none_or(|segment| segment.ticks == SEGMENT_TICKS) {
             // Room for a quiet game at once, so that a tick in steady state allocates nothing.
-            let bytes = Vec::with_capacity(SEGMENT_TICKS as usize);
+            let mut bytes = core::mem::take(&mut self.spare);
+            bytes.clear();
+            bytes.reserve(SEGMENT_TICKS as usize);
             self.segments.push(Segment { first: next, ticks: 0, start: self.table.clone(), bytes, bits: 0 });
         }
         self.scratch.clear();
@@ -99,10 +103,31 @@ impl History {
         }
     }
 
+    /// Forgets the ticks after this one. Whether it, and who sat where then, is kept.
+    pub fn rewind(&mut self, to: Tick) -> bool {
+        if to >= self.last() {
+            return to == self.last();
+        }
+        if to < self.before {
+            return false;
+        }
+        let at = self.segments.partition_point(|segment| segment.last() <= to);
+        for segment in self.segments.drain(at + 1..) {
+            self.bytes -= segment.bytes.len();
+        }
+        let Some(segment) = self.segments.pop() else { return false };
+        self.bytes -= segment.bytes.len();
+        self.table = segment.start.clone();
+        let excerpt = segment.to_excerpt();
+        let read = excerpt.read_to(to, |_, rows| self.push(rows));
+        read.is_ok() && self.last() == to
+    }
+
     fn forget_first(&mut self) {
         let segment = self.segments.remove(0);
         self.bytes -= segment.bytes.len();
         self.before = segment.last();
+        self.spare = segment.bytes;
     }
 
     /// Who sat where after a tick; none if that is not kept.
@@ -120,18 +145,18 @@ impl History {
     pub fn excerpt(&self, from: Tick) -> Option<Excerpt> {
         let at = self.segments.partition_point(|segment| segment.first + segment.ticks <= from);
         let segment = self.segments.get(at).filter(|segment| segment.first <= from)?;
-        Some(Excerpt {
-            first: segment.first,
-            ticks: segment.ticks,
-            start: segment.start.clone(),
-            bytes: segment.bytes.clone(),
-        })
+        Some(segment.to_excerpt())
     }
 }
 
 impl Segment {
     fn last(&self) -> Tick {
         self.first + self.ticks - 1
+    }
+
+    fn to_excerpt(&self) -> Excerpt {
+        let Segment { first, ticks, start, bytes, .. } = self.clone();
+        Excerpt { first, ticks, start, bytes }
     }
 
     /// Appends bits behind the last one in use.
@@ -233,6 +258,14 @@ mod tests {
             prop_assert_eq!(shorter.table_after(Tick(to)), history.table_after(Tick(to)));
             prop_assert_eq!(shorter.excerpt(Tick(to + 1)), history.excerpt(Tick(to + 1)));
             prop_assert_eq!(shorter.bytes(), shorter.segments.iter().map(|it| it.bytes.len()).sum::<usize>());
+            let mut back = history.clone();
+            prop_assert!(back.rewind(Tick(to)) && back.last() == Tick(to));
+            prop_assert_eq!(Some(back.table().clone()), history.table_after(Tick(to)));
+            all.iter().skip(to as usize).for_each(|rows| back.push(rows));
+            prop_assert_eq!((back.last(), back.table(), back.bytes()), (history.last(), history.table(), history.bytes()));
+            prop_assert_eq!(back.excerpt(Tick(ticks)), history.excerpt(Tick(ticks)));
+            prop_assert!(!back.rewind(Tick(ticks + 1)) && back.last() == Tick(ticks));
+            prop_assert!(back.rewind(Tick::ZERO) && back.bytes() == 0 && *back.table() == Table::default());
         }
     }
 

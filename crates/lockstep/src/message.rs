@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::{MAX_SEATS, Opaque, Table};
 
-pub use sametick_wire::claims::Claim;
+pub use crate::claim::Claim;
 pub use sametick_wire::control::{from_bytes, put, to_bytes};
 pub use sametick_wire::inputs::{MAX_RUN, put_inputs, read_inputs};
 
@@ -33,6 +33,10 @@ pub const CHECK_EVERY: u32 = 30;
 /// Of how many of its last confirmed ticks a peer can give the hash, and the state if that is small.
 pub const RECENT_TICKS: u32 = 120;
 
+/// So many of its last closed ticks a peer can give to a relay that has lost them: the log is written every two seconds, and a disk may
+/// be slow. Ten seconds at 60 Hz.
+pub const GIVEN_TICKS: u32 = 600;
+
 /// A save is passed on in pieces of this many bytes, the last one shorter: inputs that wait behind one are hardly late, even
 /// where everything goes over one stream.
 pub const PIECE_BYTES: usize = 16 << 10;
@@ -49,7 +53,7 @@ pub const MAX_HASHES: usize = RECENT_TICKS as usize;
 /// The most parts of a state whose hashes are told: a few bytes of a message become many in memory.
 pub const MAX_PARTS: usize = 1_024;
 
-/// From a peer, on the control channel; `State` and `Piece` on the channel for chunks.
+/// From a peer, on the control channel; `State`, `Piece` and `Ticks` on the channel for chunks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ToRelay {
     /// Take part; begins the session if there is none.
@@ -99,6 +103,17 @@ pub enum ToRelay {
         tick: Tick,
         /// How many bytes come before it; a multiple of [`PIECE_BYTES`].
         offset: u32,
+    },
+    /// Closed ticks, as asked for with `GiveTicks`, in the form of [`ToPeer::Ticks`].
+    Ticks {
+        /// The first of them.
+        first: Tick,
+        /// How many; none if the one that was asked for is not there.
+        ticks: u32,
+        /// Who sat where before the first.
+        table: Vec<u8>,
+        /// Coded.
+        bytes: Vec<u8>,
     },
 }
 
@@ -194,7 +209,8 @@ pub enum ToPeer {
         seat: Option<Seat>,
         /// The last tick that has been closed. Everything from `first` up to it follows as `Ticks`, unless there is a save.
         closed: Tick,
-        /// The first that follows: 1, or the one after what a peer that comes back said it has, or after the save.
+        /// The first that follows: 1, or the one after what a peer that comes back said it has, or after the save. If it has that one
+        /// already, the session went on without it: go back to the tick before.
         first: Tick,
         /// How long ago that was, in microseconds; negative if the session is about to begin.
         age_us: i64,
@@ -268,6 +284,11 @@ pub enum ToPeer {
     Piece(Piece),
     /// What is missing is no longer kept: begin again with this save.
     Load(SaveHead),
+    /// Give the closed ticks from this one on, as far as you have them: the relay has lost them. May come before the welcome.
+    GiveTicks {
+        /// The first.
+        from: Tick,
+    },
 }
 
 /// How the relay sees a peer; sent now and then on the state channel.
@@ -363,6 +384,7 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
             Ok(ToRelay::Offer { tick, .. }) => ("offer", Some(tick)),
             Ok(ToRelay::Piece(piece)) => ("piece", Some(piece.tick)),
             Ok(ToRelay::Want { tick, .. }) => ("want", Some(tick)),
+            Ok(ToRelay::Ticks { first, .. }) => ("given_ticks", Some(first)),
             Err(_) => ("unreadable", None),
         },
         (Way::ToPeer, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
@@ -377,6 +399,7 @@ pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'stat
             Ok(ToPeer::GivePiece { tick, .. }) => ("give_piece", Some(tick)),
             Ok(ToPeer::Piece(piece)) => ("piece", Some(piece.tick)),
             Ok(ToPeer::Load(head)) => ("load", Some(head.tick)),
+            Ok(ToPeer::GiveTicks { from }) => ("give_ticks", Some(from)),
             Err(_) => ("unreadable", None),
         },
         _ => ("unknown", None),

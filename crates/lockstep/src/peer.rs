@@ -70,6 +70,10 @@ pub struct PeerStats {
     pub skipped: u64,
     /// How often it began with a save.
     pub loads: u32,
+    /// How often it went back to an earlier tick, because the session was taken up again from there.
+    pub rewinds: u32,
+    /// Own inputs that it sent once more then.
+    pub sent_again: u64,
 }
 
 /// How to take part.
@@ -336,6 +340,10 @@ impl<G: Game> Peer<G> {
             }
             (ToPeer::Refused { why }, _) if self.status == Status::Joining => {
                 self.status = Status::Refused(why);
+                Ok(())
+            }
+            (ToPeer::GiveTicks { from }, _) => {
+                self.on_give_ticks(from);
                 Ok(())
             }
             _ if !self.status.takes_part() => Err(Malformed::Forbidden),

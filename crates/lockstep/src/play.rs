@@ -10,8 +10,10 @@ use sametick_sim::record::decode_inputs;
 use sametick_sim::{Game, Inputs, Row, Seat, StateHash, Tick, from_canonical, to_canonical};
 use sametick_wire::Malformed;
 
-use crate::history::Excerpt;
-use crate::message::{CHECK_EVERY, MAX_DIFFERENCES, MAX_PARTS, RECENT_TICKS, Run, StateAt, read_ticks};
+use crate::history::{Excerpt, History};
+use crate::message::{
+    CHECK_EVERY, GIVEN_TICKS, MAX_DIFFERENCES, MAX_PARTS, RECENT_TICKS, Run, StateAt, read_ticks,
+};
 use crate::peer::MAX_PREDICTED;
 use crate::planted::{self, Bug};
 use crate::recent::Recent;
@@ -19,6 +21,8 @@ use crate::rows::{MAX_SEATS, Opaque, Table, row_as_bytes};
 
 /// How deep the parts of a state lie whose hashes are told.
 const PART_DEPTH: usize = 1;
+
+mod back;
 
 /// What a peer knows once the relay has answered.
 pub struct Play<G: Game> {
@@ -44,6 +48,8 @@ pub struct Play<G: Game> {
     /// Everything up to this tick is known to be closed and on its way.
     known_tick: Tick,
     recent: Recent<G>,
+    /// The last closed ticks, for a relay that has lost them.
+    past: History,
     /// A state that the relay asked for: it may bring a better one, when ours is no longer recent.
     shown_to_relay: Option<(Tick, G)>,
     /// The hash of a tick that is to be checked.
@@ -68,20 +74,19 @@ impl<G: Game> Play<G> {
 
     /// The same with the state after a later tick, and who sat where then.
     pub fn after(seat: Option<Seat>, state: G, tick: Tick, table: Table, closed: Tick) -> Play<G> {
-        let mut last = [const { None }; MAX_SEATS];
-        for (seat, input) in table.inputs() {
-            last[seat.index()] = from_canonical(input.as_bytes()).ok();
-        }
+        let mut recent = Recent::new(&state);
+        recent.push(tick, &state);
         Play {
             seat,
             shown: state.clone(),
-            recent: Recent::new(&state),
+            recent,
+            past: History::after(tick, table.clone()),
+            last: last_inputs::<G>(&table),
             confirmed: state,
             confirmed_tick: tick,
             shown_tick: tick,
             table,
             rows: Inputs::new(),
-            last,
             own: VecDeque::new(),
             guessed: VecDeque::new(),
             spare: Vec::new(),
@@ -237,6 +242,9 @@ impl<G: Game> Play<G> {
         if fresh && !planted::has(Bug::TableKept) {
             self.table = table;
         }
+        if self.past.last() != self.confirmed_tick {
+            self.past = History::after(self.confirmed_tick, self.table.clone());
+        }
         Ok(())
     }
 
@@ -264,6 +272,10 @@ impl<G: Game> Play<G> {
         }
         self.confirmed.step(&inputs);
         self.confirmed_tick = tick;
+        if self.past.last().next() == tick {
+            self.past.push(rows);
+            self.past.forget(Tick(tick.0.saturating_sub(GIVEN_TICKS)));
+        }
         self.keep(tick);
         self.own.pop_front();
         match self.guessed.pop_front() {
@@ -282,7 +294,7 @@ impl<G: Game> Play<G> {
 
     fn keep(&mut self, tick: Tick) {
         // Of ticks from before we came nobody asks.
-        if tick.0 + RECENT_TICKS > self.known_tick.0 {
+        if tick.0 + RECENT_TICKS + CHECK_EVERY > self.known_tick.0 {
             self.recent.push(tick, &self.confirmed);
         }
         if self.wanted == Some(tick) {
@@ -352,6 +364,10 @@ impl<G: Game> Play<G> {
         // The wrong state of that very tick goes as well, or it would be found again.
         self.recent.rewind(Tick(tick.0.saturating_sub(1)));
         self.recent.push(tick, &good);
+        if !self.past.rewind(tick) {
+            // Begun again with what follows.
+            self.past = History::default();
+        }
         self.confirmed = good;
         self.confirmed_tick = tick;
         self.wrong = true;
@@ -364,6 +380,15 @@ impl<G: Game> Play<G> {
     pub fn tamper(&mut self, change: impl FnOnce(&mut G)) {
         change(&mut self.confirmed);
     }
+}
+
+/// What was done last on each seat that is taken.
+fn last_inputs<G: Game>(table: &Table) -> [Option<G::Input>; MAX_SEATS] {
+    let mut last = [const { None }; MAX_SEATS];
+    for (seat, input) in table.inputs() {
+        last[seat.index()] = from_canonical(input.as_bytes()).ok();
+    }
+    last
 }
 
 /// Whether a wrong guess is overlooked: never, unless that bug was planted.

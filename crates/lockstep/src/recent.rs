@@ -12,6 +12,9 @@ use crate::message::{CHECK_EVERY, RECENT_TICKS};
 /// Copies of states take up to this much; of larger states only the hashes are kept, and a copy at every check.
 pub const MAX_KEPT_BYTES: usize = 64 << 20;
 
+/// So many are kept: of a large state there is a copy at or before each of the last [`RECENT_TICKS`].
+const KEPT_TICKS: usize = (RECENT_TICKS + CHECK_EVERY) as usize;
+
 enum Kept<G> {
     /// In a box, because a state that is moved is copied once more.
     State(Box<G>),
@@ -28,17 +31,17 @@ impl<G: Game> Recent<G> {
     /// Nothing yet. `state` tells how large states are.
     pub fn new(state: &G) -> Recent<G> {
         let bytes = to_canonical(state).map_or(0, |bytes| bytes.len()).max(size_of::<G>());
-        Recent::with_copies(bytes.saturating_mul(RECENT_TICKS as usize) <= MAX_KEPT_BYTES)
+        Recent::with_copies(bytes.saturating_mul(KEPT_TICKS) <= MAX_KEPT_BYTES)
     }
 
     fn with_copies(copies: bool) -> Recent<G> {
-        Recent { kept: VecDeque::with_capacity(RECENT_TICKS as usize), copies }
+        Recent { kept: VecDeque::with_capacity(KEPT_TICKS), copies }
     }
 
     /// Keeps the state after a tick.
     pub fn push(&mut self, tick: Tick, state: &G) {
         // The place of the oldest is used again: states that own memory keep it.
-        let oldest = if self.kept.len() == RECENT_TICKS as usize { self.kept.pop_front() } else { None };
+        let oldest = if self.kept.len() == KEPT_TICKS { self.kept.pop_front() } else { None };
         let kept = if self.copies || tick.0.is_multiple_of(CHECK_EVERY) {
             match oldest {
                 Some((_, Kept::State(mut place))) => {
@@ -62,13 +65,22 @@ impl<G: Game> Recent<G> {
 
     /// The hashes of the states of these ticks, as far as they are kept, and the tick of the first.
     pub fn hashes(&self, from: Tick, to: Tick) -> (Tick, Vec<StateHash>) {
-        let asked = self.kept.iter().filter(|(tick, _)| (from..=to).contains(tick));
+        let last = self.kept.len().saturating_sub(RECENT_TICKS as usize);
+        let asked = self.kept.iter().skip(last).filter(|(tick, _)| (from..=to).contains(tick));
         let first = asked.clone().next().map_or(from, |(tick, _)| *tick);
         let hash = |(_, kept): &(Tick, Kept<G>)| match kept {
             Kept::State(state) => StateHash::of(&**state),
             Kept::Hash(hash) => *hash,
         };
         (first, asked.map(hash).collect())
+    }
+
+    /// The last state that is kept at or before a tick.
+    pub fn state_before(&self, to: Tick) -> Option<(Tick, &G)> {
+        self.kept.iter().rev().filter(|(tick, _)| *tick <= to).find_map(|(tick, kept)| match kept {
+            Kept::State(state) => Some((*tick, &**state)),
+            Kept::Hash(_) => None,
+        })
     }
 
     /// The first state that is kept at or after a tick.
@@ -121,6 +133,12 @@ mod tests {
         assert_eq!(hashes[0], StateHash::of(&Count(181)));
         assert_eq!(small.state(Tick(200)).map(|(tick, _)| tick), Some(Tick(200)));
         assert_eq!(large.state(Tick(200)).map(|(tick, _)| tick), Some(Tick(210)), "at the next check");
+        for back in 0..=RECENT_TICKS {
+            let to = Tick(300 - back);
+            assert_eq!(small.state_before(to).map(|(tick, _)| tick), Some(to));
+            let checked = Tick(to.0 / CHECK_EVERY * CHECK_EVERY);
+            assert_eq!(large.state_before(to).map(|(tick, _)| tick), Some(checked));
+        }
     }
 
     #[test]

@@ -187,6 +187,7 @@ impl Reciter {
             | ToPeer::Load(_)
             | ToPeer::GiveHashes { .. }
             | ToPeer::GiveState { .. }
+            | ToPeer::GiveTicks { .. }
             | ToPeer::Resync { .. }
             | ToPeer::Roster { .. } => Ok(()),
         }

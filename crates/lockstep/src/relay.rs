@@ -13,8 +13,11 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::compaction::CompactionConfig;
 use crate::inquiry::Report;
+pub use crate::kept::{Found, Kept};
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
-use crate::session::{Facts, Member, START_DELAY_US, Session, SessionId, refuse};
+use crate::session::{
+    Facts, JoinError, MAX_MEMBERS, Member, START_DELAY_US, Session, SessionId, refuse,
+};
 use sametick_wire::outbox::Outbox;
 
 /// Sessions of one relay at once.
@@ -25,6 +28,9 @@ pub const MAX_TOTAL_HISTORY: usize = 256 << 20;
 
 /// A session that everybody has left is kept for this long, for those who come back.
 pub const LINGER_US: u64 = 10_000_000;
+
+/// What somebody is told who would begin one session too many.
+const NO_ROOM: &str = "the relay has no room for another session";
 
 /// The tick rates that a session may have.
 const RATES: core::ops::RangeInclusive<u16> = 1..=240;
@@ -58,6 +64,8 @@ pub enum Input<'a> {
     Made(SessionId, Tick, Option<Vec<u8>>),
     /// The save of a session after this tick is stored. Only said where saves are.
     Saved(SessionId, Tick),
+    /// What there is of a session, as [`Output::Find`] asked for.
+    Found(SessionKey, Found),
     /// The time of `WakeAt` has come.
     Timeout,
 }
@@ -69,8 +77,14 @@ pub enum Output {
     Send(Member, Channel),
     /// End a link, and say why.
     Close(Member, &'static str),
+    /// Somebody wants to join a session that is not running: look what there is of it, and say so with [`Input::Found`].
+    /// Only asked where [`RelayConfig::finds`].
+    Find(SessionKey),
     /// A session has begun: its log starts here.
     Begun(SessionId),
+    /// A session goes on that was found: so does its log. Perhaps with ticks that it lacks, as [`Output::Closed`], and then in
+    /// any case with a [`Record::Rewind`], before anything else.
+    Resumed(SessionId),
     /// Write this down.
     Record(SessionId, Record),
     /// A tick is closed: write its inputs down, see [`Session::rows`].
@@ -100,10 +114,13 @@ pub struct RelayConfig {
     /// How many closed ticks are sent together: more cost fewer bytes, and as many ticks of latency. If none, each
     /// session has as many as its nearest player hardly feels.
     pub ticks_per_packet: Option<u32>,
-    /// What claims to come back are made from: 256 random bits, other ones each time a relay starts.
+    /// What claims to come back are made from: 256 random bits, other ones each time a relay starts, or the same ones where it
+    /// finds its sessions again.
     pub secret: [u8; 32],
     /// When sessions are saved.
     pub compaction: CompactionConfig,
+    /// Whether sessions are kept and found again: then the relay asks with [`Output::Find`] before it begins one.
+    pub finds: bool,
 }
 
 struct Room {
@@ -118,13 +135,16 @@ impl Room {
     fn wake_at(&self, now: Time) -> Time {
         let given_up = self.empty_since.map(|since| since.plus_micros(LINGER_US));
         let idle = now.plus_micros(START_DELAY_US / 2);
-        given_up.into_iter().chain(self.session.wake_at()).min().unwrap_or(idle)
+        let looked_at = self.session.is_returning().then_some(idle);
+        given_up.into_iter().chain(self.session.wake_at()).chain(looked_at).min().unwrap_or(idle)
     }
 }
 
 struct Door {
     key: SessionKey,
     schema: SchemaHash,
+    /// It waits for its session to be found.
+    waits: bool,
     /// Once it has joined.
     session: Option<SessionId>,
 }
@@ -140,6 +160,10 @@ pub struct Relay {
     /// When each room wants to be woken: one entry a room.
     wakes: BinaryHeap<Reverse<(Time, SessionId)>>,
     doors: BTreeMap<Member, Door>,
+    /// The first link since it started.
+    first: Option<Member>,
+    /// Sessions that are looked for, and who wants to join them: at most [`MAX_MEMBERS`] each.
+    looked_for: BTreeMap<SessionKey, Vec<(Member, Join)>>,
     outbox: Outbox<Output>,
     /// Rooms that are over, kept until what was said about them last has been taken.
     over: Vec<SessionId>,
@@ -156,6 +180,8 @@ impl Relay {
             rooms: BTreeMap::new(),
             wakes: BinaryHeap::new(),
             doors: BTreeMap::new(),
+            first: None,
+            looked_for: BTreeMap::new(),
             outbox: Outbox::default(),
             over: Vec::new(),
         }
@@ -185,7 +211,8 @@ impl Relay {
         }
         match input {
             Input::Opened(member, key, schema) => {
-                self.doors.insert(member, Door { key, schema, session: None });
+                self.first.get_or_insert(member);
+                self.doors.insert(member, Door { key, schema, waits: false, session: None });
             }
             Input::Message(member, channel, bytes) => {
                 if self.on_message(member, channel, bytes).is_err() {
@@ -209,6 +236,7 @@ impl Relay {
                     room.session.on_saved(self.now, tick, &mut self.outbox);
                 }
             }
+            Input::Found(key, found) => self.on_found(&key, found),
             Input::Timeout => self.on_time(),
         }
     }
@@ -268,11 +296,27 @@ impl Relay {
         {
             return Err(Malformed::Forbidden);
         }
-        let Some(id) = self.find_or_begin(member, join) else {
-            refuse(&mut self.outbox, member, "the relay has no room for another session");
-            return Ok(());
+        let Some(door) = self.doors.get_mut(&member).filter(|door| !door.waits) else {
+            return Err(Malformed::Forbidden);
         };
-        let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
+        if let Some(id) = self.names.get(&door.key) {
+            let id = *id;
+            self.enter(id, member, join);
+            self.look_for_returning(id);
+        } else if self.config.finds {
+            self.look_for(member, join);
+        } else {
+            match self.begin(self.next, member, join) {
+                Some(id) => self.enter(id, member, join),
+                None => refuse(&mut self.outbox, member, NO_ROOM),
+            }
+        }
+        Ok(())
+    }
+
+    /// Somebody comes into a session that is there.
+    fn enter(&mut self, id: SessionId, member: Member, join: &Join) {
+        let Some(room) = self.rooms.get_mut(&id) else { return };
         match room.session.join(self.now, member, join, &mut self.outbox) {
             Ok(()) => {
                 room.empty_since = None;
@@ -282,19 +326,61 @@ impl Relay {
             }
             Err(error) => refuse(&mut self.outbox, member, error.text()),
         }
-        Ok(())
     }
 
-    fn find_or_begin(&mut self, member: Member, join: &Join) -> Option<SessionId> {
+    /// Somebody wants into a session that is not running.
+    fn look_for(&mut self, member: Member, join: &Join) {
+        let Some(door) = self.doors.get_mut(&member) else { return };
+        let is_new = !self.looked_for.contains_key(&door.key);
+        let has_room = self.looked_for.len() < MAX_SESSIONS;
+        if is_new && !has_room {
+            return refuse(&mut self.outbox, member, NO_ROOM);
+        }
+        let waiting = self.looked_for.entry(door.key.clone()).or_default();
+        if waiting.len() >= MAX_MEMBERS {
+            return refuse(&mut self.outbox, member, JoinError::Full.text());
+        }
+        waiting.push((member, join.clone()));
+        door.waits = true;
+        if is_new {
+            self.outbox.push_bare(Output::Find(door.key.clone()));
+        }
+    }
+
+    /// What there is of a session is known: those who wait for it come in.
+    fn on_found(&mut self, key: &SessionKey, found: Found) {
+        let Some(waiting) = self.looked_for.remove(key) else { return };
+        for (member, _) in &waiting {
+            if let Some(door) = self.doors.get_mut(member) {
+                door.waits = false;
+            }
+        }
+        let Some((first, join)) = waiting.first() else { return };
+        let id = match found {
+            Found::New { uid } => self.begin(uid, *first, join),
+            Found::Kept(kept) => self.resume(key.clone(), *kept),
+        };
+        let Some(id) = id else {
+            for (member, _) in &waiting {
+                refuse(&mut self.outbox, *member, NO_ROOM);
+            }
+            return;
+        };
+        for (member, join) in &waiting {
+            self.enter(id, *member, join);
+        }
+        self.look_for_returning(id);
+    }
+
+    fn look_for_returning(&mut self, id: SessionId) {
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.session.look_for_returning(self.now, &mut self.outbox);
+        }
+    }
+
+    /// Begins a session as somebody wants it, if there is room for one.
+    fn begin(&mut self, uid: u64, member: Member, join: &Join) -> Option<SessionId> {
         let door = self.doors.get(&member)?;
-        if let Some(id) = self.names.get(&door.key) {
-            return Some(*id);
-        }
-        if self.rooms.len() >= MAX_SESSIONS || self.kept_bytes() >= MAX_TOTAL_HISTORY {
-            return None;
-        }
-        let id = SessionId(self.next);
-        self.next += 1;
         let facts = Facts {
             name: door.key.name.clone(),
             game: join.game.clone(),
@@ -308,13 +394,37 @@ impl Relay {
             listed: join.listed,
         };
         let key = door.key.clone();
-        let session = Session::new(id, facts, join.wait_for, &self.config);
+        let id = self.next_id()?;
+        let session = Session::new(id, uid, facts, join.wait_for, &self.config);
+        self.open(id, key, session);
+        self.outbox.push_bare(Output::Begun(id));
+        Some(id)
+    }
+
+    /// Goes on with a session that was found.
+    fn resume(&mut self, key: SessionKey, kept: Kept) -> Option<SessionId> {
+        let id = self.next_id()?;
+        let first = self.first.unwrap_or(Member(0));
+        let session = Session::kept(id, kept, first, self.now, &self.config);
+        self.open(id, key, session);
+        self.outbox.push_bare(Output::Resumed(id));
+        Some(id)
+    }
+
+    /// The number of the next session, if there is room for one.
+    fn next_id(&mut self) -> Option<SessionId> {
+        if self.rooms.len() >= MAX_SESSIONS || self.kept_bytes() >= MAX_TOTAL_HISTORY {
+            return None;
+        }
+        self.next += 1;
+        Some(SessionId(self.next - 1))
+    }
+
+    fn open(&mut self, id: SessionId, key: SessionKey, session: Session) {
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
         self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
-        self.outbox.push_bare(Output::Begun(id));
-        Some(id)
     }
 
     fn kept_bytes(&self) -> usize {
@@ -333,7 +443,11 @@ impl Relay {
     }
 
     fn drop_member(&mut self, member: Member, why: Leaving) {
-        let Some(id) = self.doors.remove(&member).and_then(|door| door.session) else { return };
+        let Some(door) = self.doors.remove(&member) else { return };
+        if let Some(waiting) = self.looked_for.get_mut(&door.key) {
+            waiting.retain(|(other, _)| *other != member);
+        }
+        let Some(id) = door.session else { return };
         if let Some(room) = self.rooms.get_mut(&id) {
             room.session.leave(self.now, member, why, &mut self.outbox);
             if room.session.members() == 0 {

@@ -24,12 +24,15 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;
+mod returning;
 mod saves;
 mod stage;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
 pub use sametick_wire::Member;
+pub use returning::{GIVING_US, MAX_BEHIND, MAX_GIVEN_BYTES, MAX_GIVERS, REPORTS_US};
+use returning::{Origin, Returning};
 pub(crate) use saves::Saves;
 pub use saves::{JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS};
 pub use stage::{CATCH_UP_PATIENCE_US, Save};
@@ -97,15 +100,20 @@ pub struct Participant<'a> {
 pub struct Session {
     id: SessionId,
     facts: Facts,
-    /// When tick 0 stood, or will; none while the session waits for players.
+    /// When the tick stood, or will, that it began after or was taken up from; none while the session waits for players.
     epoch: Option<Time>,
+    origin: Origin,
+    /// Those who sat there before the relay was restarted are being waited for.
+    returning: Option<Returning>,
     /// With how many players it begins.
     wait_for: u16,
     history: History,
     chairs: [Option<Box<Chair>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
-    /// The last closed ticks, each at its number modulo [`RECENT`].
+    /// The last closed ticks, each at its number modulo the length of this.
     recent: Vec<Inputs<Opaque>>,
+    /// Of the ticks up to this one nothing is in there.
+    recent_after: Tick,
     /// How many of them have not been sent, and the table before those.
     unsent: u32,
     sent_table: Table,
@@ -122,19 +130,22 @@ pub struct Session {
 pub(crate) type Out = Outbox<Output>;
 
 impl Session {
-    /// A session that begins as soon as `wait_for` players are there.
-    pub fn new(id: SessionId, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
-        let RelayConfig { ticks_per_packet, secret, compaction } = config;
+    /// A session that begins as soon as `wait_for` players are there. `uid` is what claims are made from.
+    pub fn new(id: SessionId, uid: u64, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
+        let RelayConfig { ticks_per_packet, secret, compaction, .. } = config;
         Session {
-            claims: Claims::new(secret, id.0),
+            claims: Claims::new(secret, uid),
             id,
             facts,
             epoch: None,
+            origin: Origin::default(),
+            returning: None,
             wait_for,
             history: History::default(),
             chairs: [const { None }; MAX_SEATS],
             members: BTreeMap::new(),
             recent: (0..RECENT).map(|_| Inputs::new()).collect(),
+            recent_after: Tick::ZERO,
             unsent: 0,
             sent_table: Table::default(),
             fixed_batch: ticks_per_packet.map(|ticks| ticks.clamp(1, MAX_RUN)),
@@ -158,13 +169,14 @@ impl Session {
     /// What happened in one of the last closed ticks.
     pub fn rows(&self, tick: Tick) -> Option<&Inputs<Opaque>> {
         let last = self.history.last();
-        let is_kept = tick > Tick::ZERO && tick <= last && (last.ticks_since(tick) as usize) < RECENT;
-        is_kept.then(|| &self.recent[tick.0 as usize % RECENT])
+        let is_kept = tick > self.recent_after && tick <= last;
+        let is_kept = is_kept && (last.ticks_since(tick) as usize) < self.recent.len();
+        is_kept.then(|| &self.recent[tick.0 as usize % self.recent.len()])
     }
 
-    /// How many take part, those who watch included.
+    /// How many take part, those who watch included, and those who wait for it to go on.
     pub fn members(&self) -> usize {
-        self.members.len()
+        self.members.len() + self.returning.as_ref().map_or(0, Returning::count)
     }
 
     /// Everybody who takes part.
@@ -189,13 +201,15 @@ impl Session {
         &self.agreement
     }
 
-    /// When the next tick closes; never while the session waits for players.
+    /// When the next tick closes, or who is waited for is waited for no longer; never while the session waits for players.
     pub fn wake_at(&self) -> Option<Time> {
-        self.epoch.map(|epoch| self.due(epoch, self.history.last().next()))
+        let returning = self.returning.as_ref().map(Returning::until);
+        returning.or_else(|| self.epoch.map(|epoch| self.due(epoch, self.history.last().next())))
     }
 
     fn due(&self, epoch: Time, tick: Tick) -> Time {
-        epoch.plus_micros(self.facts.rate.due_micros(tick))
+        let due_us = |tick| self.facts.rate.due_micros(tick);
+        Time::from_micros((epoch.as_micros() + due_us(tick)).saturating_sub(due_us(self.origin.from)))
     }
 
     /// Sends every closed tick from `from` on to one peer.
@@ -232,6 +246,10 @@ impl Session {
         out: &mut Out,
     ) -> Result<(), Malformed> {
         match message {
+            ToRelay::Ticks { first, ticks, table, bytes } => {
+                return self.on_given(now, member, (first, ticks), (&table, bytes), out);
+            }
+            _ if self.returning.is_some() => return Err(Malformed::Forbidden),
             ToRelay::Join(_) => return Err(Malformed::Forbidden),
             ToRelay::Resend { from } => self.resend(now, member, from, out),
             ToRelay::Check { tick, .. } if tick.0 % CHECK_EVERY != 0 || tick > self.history.last() => {
@@ -287,6 +305,9 @@ impl Session {
 
     /// Closes the ticks that are due.
     pub fn on_time(&mut self, now: Time, out: &mut Out) {
+        if self.returning.is_some() {
+            return self.look_for_returning(now, out);
+        }
         self.compare(out, |agreement, floor, out| agreement.on_time(now, floor, out));
         self.close_due(now, out);
         self.look_after_saves(now, out);
@@ -308,7 +329,8 @@ impl Session {
 
     fn close(&mut self, now: Time, out: &mut Out) {
         let tick = self.history.last().next();
-        let rows = &mut self.recent[tick.0 as usize % RECENT];
+        let place = tick.0 as usize % self.recent.len();
+        let rows = &mut self.recent[place];
         rows.clear();
         for (seat, place) in (0..).map(Seat).zip(&mut self.chairs) {
             let Some(chair) = place else { continue };
@@ -340,7 +362,9 @@ impl Session {
             return;
         }
         let first = self.history.last() - (self.unsent - 1);
-        let rows = (0..self.unsent as usize).map(|offset| &self.recent[(first.0 as usize + offset) % RECENT]);
+        let recent = &self.recent;
+        let rows =
+            (0..self.unsent as usize).map(|offset| &recent[(first.0 as usize + offset) % recent.len()]);
         let table = &mut self.sent_table;
         self.unsent = 0;
         if out.write(|bytes| put_ticks(bytes, first, table, rows)) <= MAX_REDUNDANT_MESSAGE {

@@ -36,7 +36,8 @@ fn documented(what: &str, bytes: &[u8]) {
     assert!(DOCUMENT.contains(&line), "docs/protocol.md lacks:\n{line}");
 }
 
-const CLAIM: Claim = Claim { run: 300, token: [9; 16] };
+const CLAIM: Claim =
+    Claim { run: 300, member: 7, seat: Some(Seat(1)), restarts: 1, from: Tick(300), token: [9; 16] };
 
 const HASH: StateHash = StateHash(0x0123_4567_89ab_cdef);
 
@@ -59,6 +60,8 @@ fn messages_to_the_relay() {
     let part = Part { path: "ball".into(), hash: HASH };
     let state = StateAt { tick: Tick(301), parts: vec![part], bytes: vec![1, 2, 3] };
     let field = Difference { path: "ball.x".into(), ours: Some("7".into()), theirs: None };
+    let (table, bytes) = (Table::default().to_bytes(), coded_ticks().1);
+    let lost = ToRelay::Ticks { first: Tick(1), ticks: 2, table, bytes };
     let all = [
         ("Join", ToRelay::Join(join)),
         ("Resend", ToRelay::Resend { from: Tick(301) }),
@@ -69,6 +72,7 @@ fn messages_to_the_relay() {
         ("Offer", ToRelay::Offer { tick: Tick(300), bytes: Some(40_000) }),
         ("Given", ToRelay::Piece(Piece { tick: Tick(300), offset: 2_048, bytes: vec![1, 2, 3] })),
         ("Want", ToRelay::Want { tick: Tick(300), offset: 16_384 }),
+        ("Lost", lost),
     ];
     for (what, message) in all {
         documented(what, &to_bytes(&message));
@@ -111,6 +115,7 @@ fn messages_to_a_peer() {
         ("GivePiece", ToPeer::GivePiece { tick: Tick(300), offset: 2_048, bytes: 4_096 }),
         ("Piece", ToPeer::Piece(Piece { tick: Tick(300), offset: 16_384, bytes: vec![1, 2, 3] })),
         ("Load", ToPeer::Load(head)),
+        ("GiveTicks", ToPeer::GiveTicks { from: Tick(301) }),
         (
             "Roster",
             ToPeer::Roster { players: vec![Seated { seat: Seat(1), name: "ada".into() }], watchers: 2 },

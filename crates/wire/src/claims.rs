@@ -10,7 +10,8 @@ use subtle::ConstantTimeEq;
 
 use crate::identity::PlayerId;
 
-/// A peer of a session. Whoever drives a relay or a room gives one to each link, later ones to later links.
+/// A peer of a session. Whoever drives a relay or a room gives one to each link, later ones to later links. Where sessions are
+/// found again after a restart, that holds over restarts as well: no number is given twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Member(pub u64);
 
@@ -57,6 +58,25 @@ impl Claims {
         let hash = blake3::keyed_hash(&self.key, &member.0.to_le_bytes());
         token.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
         Claim { run: self.run, token }
+    }
+
+    /// The number that tells this session from others of its name.
+    pub fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// What proves that this server has said something: also after a restart, with the same secret and number of the session.
+    pub fn seal(&self, said: &[u8]) -> [u8; 16] {
+        let key = *blake3::keyed_hash(&self.key, b"seal").as_bytes();
+        let mut token = [0; 16];
+        let hash = blake3::keyed_hash(&key, said);
+        token.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+        token
+    }
+
+    /// Whether this server has said it.
+    pub fn has_sealed(&self, said: &[u8], token: &[u8; 16]) -> bool {
+        self.seal(said).ct_eq(token).into()
     }
 
     /// Whether a claim speaks of this session, and not of another of its name.

@@ -42,7 +42,9 @@ fn join() -> impl Strategy<Value = Join> {
 }
 
 fn claim() -> impl Strategy<Value = Claim> {
-    (any::<u64>(), any::<[u8; 16]>()).prop_map(|(run, token)| Claim { run, token })
+    (any::<u64>(), any::<u64>(), seat(), any::<u32>(), tick(), any::<[u8; 16]>()).prop_map(
+        |(run, member, seat, restarts, from, token)| Claim { run, member, seat, restarts, from, token },
+    )
 }
 
 fn seated() -> impl Strategy<Value = Seated> {
@@ -82,6 +84,12 @@ fn to_relay() -> impl Strategy<Value = ToRelay> {
         (tick(), option::of(any::<u32>())).prop_map(|(tick, bytes)| ToRelay::Offer { tick, bytes }),
         piece().prop_map(ToRelay::Piece),
         (tick(), any::<u32>()).prop_map(|(tick, offset)| ToRelay::Want { tick, offset }),
+        (tick(), any::<u32>(), bytes(), bytes()).prop_map(|(first, ticks, table, bytes)| ToRelay::Ticks {
+            first,
+            ticks,
+            table,
+            bytes
+        }),
         (tick(), many(difference(), 0..5)).prop_map(|(tick, fields)| ToRelay::Resynced { tick, fields }),
     ]
 }
@@ -101,6 +109,7 @@ fn to_peer() -> impl Strategy<Value = ToPeer> {
         }),
         piece().prop_map(ToPeer::Piece),
         head().prop_map(ToPeer::Load),
+        tick().prop_map(|from| ToPeer::GiveTicks { from }),
         (many(seated(), 0..5), any::<u16>())
             .prop_map(|(players, watchers)| ToPeer::Roster { players, watchers }),
         text().prop_map(|why| ToPeer::Refused { why }),

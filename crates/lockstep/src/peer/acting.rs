@@ -1,11 +1,13 @@
 //! What a peer hands in, and what it does every so many ticks.
 
+use alloc::vec::Vec;
+
 use sametick_sim::{Game, Tick};
 use sametick_wire::Channel;
-use sametick_wire::pacer::PACE_EVERY;
+use sametick_wire::pacer::{MAX_BATCH, PACE_EVERY};
 
 use crate::message::put_inputs;
-use crate::peer::Peer;
+use crate::peer::{MAX_PREDICTED, Peer};
 use crate::rows::Opaque;
 
 impl<G: Game> Peer<G> {
@@ -34,6 +36,13 @@ impl<G: Game> Peer<G> {
         let (tick, opaque) = (play.shown().0.next(), Opaque::of(&input));
         play.predict(Some(input));
         self.pacer.advance(tick);
+        let batch = self.pacer.batch() as usize;
+        self.hand_in(tick, opaque, batch);
+        self.do_duties(tick);
+    }
+
+    /// Has an input sent with those before it, as soon as there are so many.
+    fn hand_in(&mut self, tick: Tick, opaque: Opaque, batch: usize) {
         self.meter.on_sent(self.now, tick);
         // Those in one message are consecutive.
         if tick != self.unsent.0 + self.unsent.1 as u32 {
@@ -43,10 +52,23 @@ impl<G: Game> Peer<G> {
         let (_, count, inputs) = &mut self.unsent;
         inputs[*count] = opaque;
         *count += 1;
-        if *count >= self.pacer.batch() as usize {
+        if *count >= batch {
             self.send_inputs();
         }
-        self.do_duties(tick);
+    }
+
+    /// Own inputs of the ticks after the confirmed one, which the relay has lost, are done and sent once more.
+    pub(super) fn hand_in_again(&mut self, own: Vec<Option<G::Input>>) {
+        for input in own.into_iter().take(MAX_PREDICTED as usize) {
+            let Some(play) = &mut self.play else { return };
+            let (tick, opaque) = (play.shown().0.next(), input.as_ref().map(Opaque::of));
+            play.predict(input);
+            if let Some(opaque) = opaque {
+                self.stats.sent_again += 1;
+                self.hand_in(tick, opaque, MAX_BATCH as usize);
+            }
+        }
+        self.send_inputs();
     }
 
     pub(super) fn send_inputs(&mut self) {

@@ -1,9 +1,12 @@
 //! Saves, as far as the relay speaks of them, and what a peer gives for one: a state that it has, or
 //! will have, in pieces as they are asked for.
 
+use alloc::vec::Vec;
+
 use sametick_sim::{Game, Tick};
 use sametick_wire::{Channel, Malformed};
 
+use crate::history::Excerpt;
 use crate::message::{MAX_STATE, PIECE_BYTES, Piece, ToPeer, ToRelay};
 use crate::peer::Peer;
 use crate::play::Play;
@@ -25,6 +28,19 @@ impl<G: Game> Peer<G> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The relay has lost the ticks from this one on.
+    pub(super) fn on_give_ticks(&mut self, from: Tick) {
+        let given: Vec<Excerpt> = self.play.iter().flat_map(|play| play.given(from)).collect();
+        if given.is_empty() {
+            let (table, bytes) = (Vec::new(), Vec::new());
+            self.tell(Channel::Chunks, &ToRelay::Ticks { first: from, ticks: 0, table, bytes });
+        }
+        for Excerpt { first, ticks, start, bytes } in given {
+            let table = start.to_bytes();
+            self.tell(Channel::Chunks, &ToRelay::Ticks { first, ticks, table, bytes });
+        }
     }
 
     /// The relay wants the state after a tick.

@@ -10,6 +10,9 @@ use crate::rows::MAX_SEATS;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Pacer, Path};
 
+/// No session pauses for longer when somebody is let in.
+const MAX_PAUSE_US: u64 = 5_000_000;
+
 impl Status {
     /// Whether the relay has made it welcome. What a peer has from before is of no use as long as it has not.
     pub fn takes_part(&self) -> bool {
@@ -60,8 +63,14 @@ impl<G: Game> Peer<G> {
         if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {
             return self.begin_loading(seat, closed, head);
         }
+        let is_pausing = closed.0.checked_add(1) == Some(first.0) && age_us < 0;
+        let play = self.play.as_ref().filter(|play| is_pausing && play.is_on(seat) && closed > Tick::ZERO);
+        let own = play.map(|play| play.own_after(closed)).unwrap_or_default();
         self.take_seat(seat, closed, first, &setup)?;
-        self.begin(first, closed, age_us)
+        if self.confirmed().is_some_and(|(tick, _)| tick == closed) {
+            self.hand_in_again(own);
+        }
+        self.begin(closed, age_us)
     }
 
     /// Takes the seat it was given, and the beginning of the session, or goes on from where it is if only what is missing follows.
@@ -76,24 +85,38 @@ impl<G: Game> Peer<G> {
         match &mut self.play {
             // One that has confirmed nothing cannot know whether the session is still the same.
             Some(play) if first > Tick(1) && first == play.confirmed().0.next() => play.rejoin(seat, closed),
-            _ if first == Tick(1) => {
-                let setup = from_canonical(setup).map_err(|_| Malformed::Forbidden)?;
-                self.play = Some(Play::new(seat, &setup, closed));
-                self.noted = Tick::ZERO;
+            // The session was taken up again from an earlier tick.
+            Some(play) if first > Tick(1) && first <= play.confirmed().0 => {
+                if play.go_back(first - 1) {
+                    play.rejoin(seat, closed);
+                    self.stats.rewinds += 1;
+                } else {
+                    self.begin_anew(seat, closed, setup)?;
+                    self.tell(Channel::Control, &ToRelay::Resend { from: Tick(1) });
+                }
             }
+            _ if first == Tick(1) => self.begin_anew(seat, closed, setup)?,
             _ => return Err(Malformed::Forbidden),
         }
         Ok(())
     }
 
+    /// Begins at the beginning.
+    fn begin_anew(&mut self, seat: Option<Seat>, closed: Tick, setup: &[u8]) -> Result<(), Malformed> {
+        let setup = from_canonical(setup).map_err(|_| Malformed::Forbidden)?;
+        self.play = Some(Play::new(seat, &setup, closed));
+        self.noted = Tick::ZERO;
+        Ok(())
+    }
+
     /// Begins to play: at once if nothing was closed that has to be caught up with.
-    fn begin(&mut self, first: Tick, closed: Tick, age_us: i64) -> Result<(), Malformed> {
+    fn begin(&mut self, closed: Tick, age_us: i64) -> Result<(), Malformed> {
         self.status = Status::CatchingUp;
         self.asked_at = Some(self.now);
         if closed == Tick::ZERO {
             self.launch_first(age_us);
-        } else if closed.0.checked_add(1) == Some(first.0) {
-            self.launch(closed + ticks_in(age_us, G::RATE));
+        } else if self.confirmed().is_some_and(|(tick, _)| tick == closed) {
+            self.launch_again(closed, age_us);
         }
         self.use_early()
     }
@@ -105,6 +128,19 @@ impl<G: Game> Peer<G> {
         let start = present + self.pacer.lead_ticks();
         play.run_ahead(start);
         self.pacer.launch(self.now, play.shown().0);
+    }
+
+    /// Begins own ticks in a session that is level with us: where it pauses, no sooner than they are needed.
+    fn launch_again(&mut self, closed: Tick, age_us: i64) {
+        let shown = self.shown().map_or(closed, |(tick, _)| tick);
+        let ahead_us = G::RATE.due_micros(shown).saturating_sub(G::RATE.due_micros(closed));
+        let early_us = (ahead_us as i64).saturating_sub(age_us).saturating_sub(self.pacer.lead_us() as i64);
+        match u64::try_from(early_us) {
+            Ok(early_us) if age_us < 0 => {
+                self.pacer.launch(self.now.plus_micros(early_us.min(MAX_PAUSE_US)), shown);
+            }
+            _ => self.launch(closed + ticks_in(age_us, G::RATE)),
+        }
     }
 
     /// Begins own ticks in a session that is about to begin, or has just begun.

@@ -24,13 +24,16 @@ impl Session {
         if u32::from(join.rate) != self.facts.rate.per_second() {
             return Err(JoinError::Rate);
         }
-        let resume = join.resume.filter(|resume| self.claims.are_of_this_run(&resume.claim));
+        if self.returning.is_some() {
+            return self.wait_with_the_others(member, join, out);
+        }
+        let resume = join.resume.and_then(|resume| self.what_holds(resume));
         let source = self.source(resume.as_ref()).ok_or(JoinError::TooLong)?;
         let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume, member));
         let seat = match own {
             _ if join.watch => None,
             Some((own, _)) => Some(own),
-            None => Some(match self.held_seat(resume.as_ref()) {
+            None => Some(match self.held_seat(now, resume.as_ref()) {
                 Some(held) => held,
                 None => self.free_seat(now, join.seat, join.resume.is_some())?,
             }),
@@ -81,26 +84,34 @@ impl Session {
         chairs.find_map(|(seat, chair)| {
             // What comes late over a link that was given up ends no later one.
             let chair = chair.as_ref().filter(|chair| chair.member < to)?;
+            if chair.vacant {
+                let is_its = resume.claim.seat == Some(seat) && self.is_earlier(&resume.claim);
+                return is_its.then_some((seat, Member(resume.claim.member)));
+            }
             let mut known = [Some(chair.member), chair.before].into_iter().flatten();
-            let is_good = |member| self.claims.is_good(&resume.claim, member) || planted::has(Bug::AnyClaim);
+            let is_good = |member| self.is_claim_of(&resume.claim, member) || planted::has(Bug::AnyClaim);
             Some((seat, known.find(|member| is_good(*member))?))
         })
     }
 
     /// Where the one who comes back sat, if nobody sits there now.
-    fn held_seat(&self, resume: Option<&Resume>) -> Option<Seat> {
+    fn held_seat(&self, now: Time, resume: Option<&Resume>) -> Option<Seat> {
         let claim = &resume?.claim;
-        let hold = self.holds.find(None, |member| self.claims.is_good(claim, member))?;
-        Some(hold.seat).filter(|seat| self.chairs[seat.index()].is_none())
+        let hold = self.holds.find(None, |member| self.is_claim_of(claim, member));
+        // By whom it was left before a restart is not known, but where they sat.
+        let is_vacated = |seat: &Seat| self.holds.of(now, *seat).is_some_and(|hold| hold.member.is_none());
+        let vacated = || claim.seat.filter(|seat| self.is_earlier(claim) && is_vacated(seat));
+        let seat = hold.map(|hold| hold.seat).or_else(vacated);
+        seat.filter(|seat| self.chairs[seat.index()].is_none())
     }
 
     /// Somebody has come back before its last link was found to be dead: that one is closed.
     fn hand_over(&mut self, now: Time, (seat, from): (Seat, Member), to: Member, out: &mut Out) {
         let closed = self.history.last();
         let Some(chair) = &mut self.chairs[seat.index()] else { return };
-        let before = chair.member;
+        let (before, was_vacant) = (chair.member, chair.vacant);
         chair.hand_over(from, to, closed);
-        if self.members.remove(&before).is_some() {
+        if !was_vacant && self.members.remove(&before).is_some() {
             self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
             self.on_giver_left(now, before, out);
             out.push_bare(Output::Kick(before, CAME_BACK));
@@ -143,16 +154,16 @@ impl Session {
     /// Lets somebody in, and sends what it lacks: the ticks at once, a save when it asks for it.
     pub(super) fn welcome(&mut self, now: Time, epoch: Time, member: Member, source: Source, out: &mut Out) {
         let (closed, first) = (self.history.last(), source.first());
-        let Some(Membership { seat, .. }) = self.members.get(&member) else { return };
+        let Some(&Membership { seat, .. }) = self.members.get(&member) else { return };
         let welcome = ToPeer::Welcome {
-            seat: *seat,
+            seat,
             closed,
             first,
             save: Session::head_of(&source),
             age_us: now.as_micros() as i64 - self.due(epoch, closed).as_micros() as i64,
             setup: self.facts.setup.clone(),
             rate: self.facts.rate.per_second() as u16,
-            claim: self.claims.of(member),
+            claim: self.claim_of(member, seat),
         };
         send(out, member, Channel::Control, &welcome);
         let save = match source {
@@ -199,6 +210,9 @@ impl Session {
 
     /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
     pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
+        if let Some(returning) = &mut self.returning {
+            returning.forget(member);
+        }
         let Some(membership) = self.members.remove(&member) else { return };
         self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
         self.on_giver_left(now, member, out);

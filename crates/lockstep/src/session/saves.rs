@@ -79,6 +79,13 @@ impl Saves {
         }
     }
 
+    /// A session that goes on has a save already, which is stored.
+    pub fn begin_with(&mut self, save: Save) {
+        self.compaction.on_saved(save.tick);
+        self.settled = save.tick;
+        self.newest = Some(Arc::new(save));
+    }
+
     /// Lets time pass.
     fn earn(&mut self, now: Time) {
         let earned = now.micros_since(self.allowed_at).min(1_000_000) * PASS_ON_PER_SECOND / 1_000_000;

@@ -1,0 +1,363 @@
+//! A session that is taken up again after the relay was restarted (L12): who sat there is waited for, all go on from the last tick
+//! that every one of them has, and the relay is given what it has lost.
+
+use alloc::vec::Vec;
+
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{Inputs, Seat, Tick, Time};
+use sametick_wire::claims::{HOLD_US, Hold};
+use sametick_wire::{Channel, Malformed};
+
+use crate::chair::Chair;
+use crate::facts::JoinError;
+use crate::history::{Excerpt, SEGMENT_TICKS};
+use crate::kept::Kept;
+use crate::message::{Claim, GIVEN_TICKS, Join, RECENT_TICKS, Resume, ToPeer};
+use crate::relay::{Output, RelayConfig};
+use crate::rows::{Opaque, Table};
+use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
+
+/// Reports of those who sat there are waited for so long, from the first on.
+pub const REPORTS_US: u64 = 2_000_000;
+
+/// Whoever is further behind the newest report than so many ticks joins late instead of dragging the others back.
+pub const MAX_BEHIND: u32 = RECENT_TICKS;
+
+/// Ticks that the relay has lost are waited for so long.
+pub const GIVING_US: u64 = 1_000_000;
+
+/// So many are asked for them at most.
+pub const MAX_GIVERS: usize = 8;
+
+/// The most bytes of coded ticks in one message from one of them: [`SEGMENT_TICKS`] with the longest inputs of all seats.
+pub const MAX_GIVEN_BYTES: usize = 512 << 10;
+
+/// Where a session began, or was taken up again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Origin {
+    /// The tick before the first of its life on this relay.
+    pub from: Tick,
+    /// How often it has been taken up again.
+    pub restarts: u32,
+    /// What `restarts` was before that, for those whose ticks up to `from` hold.
+    before: Option<u32>,
+    /// The relay's first link: earlier ones were to another.
+    first: Option<Member>,
+}
+
+/// Those who wait until the session goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Returning {
+    until: Time,
+    waiting: Vec<(Member, Join)>,
+    asking: Option<Asking>,
+}
+
+/// Lost ticks that have been asked for.
+#[derive(Clone, Debug)]
+struct Asking {
+    /// The last of them.
+    to: Tick,
+    givers: Vec<Giver>,
+}
+
+/// Who was asked for them.
+#[derive(Clone, Debug)]
+struct Giver {
+    member: Member,
+    /// What has come, and who sat where after it.
+    rows: Vec<Inputs<Opaque>>,
+    table: Table,
+    /// It cannot give them.
+    failed: bool,
+}
+
+impl Returning {
+    pub fn until(&self) -> Time {
+        self.until
+    }
+
+    pub fn count(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn forget(&mut self, member: Member) {
+        self.waiting.retain(|(other, _)| *other != member);
+        if let Some(asking) = &mut self.asking {
+            asking.givers.retain(|giver| giver.member != member);
+        }
+    }
+}
+
+impl Giver {
+    /// Takes a run of ticks that continues what has come, up to `to`.
+    fn take(&mut self, closed: Tick, to: Tick, excerpt: &Excerpt) -> Option<()> {
+        let have = closed + self.rows.len() as u32;
+        if excerpt.first > have.next() || excerpt.last() <= have {
+            return None;
+        }
+        let before = excerpt.read_to(have, |_, _| ()).ok()?;
+        if before != self.table {
+            return None;
+        }
+        let rows = &mut self.rows;
+        let table = excerpt.read_to(to, |tick, given| {
+            if tick > have {
+                rows.push(given.clone());
+            }
+        });
+        self.table = table.ok()?;
+        Some(())
+    }
+}
+
+impl Session {
+    /// A session that goes on, once it is known who comes back to it. `first` is the first link to this relay.
+    pub(crate) fn kept(id: SessionId, kept: Kept, first: Member, now: Time, config: &RelayConfig) -> Session {
+        let Kept { facts, uid, restarts, save, history } = kept;
+        let mut session = Session::new(id, uid, facts, 0, config);
+        session.recent = (0..GIVEN_TICKS).map(|_| Inputs::new()).collect();
+        session.recent_after = history.last();
+        session.history = history;
+        session.origin = Origin { from: Tick::ZERO, restarts, before: None, first: Some(first) };
+        if let Some(save) = save {
+            session.saves.begin_with(save);
+        }
+        let until = now.plus_micros(REPORTS_US);
+        session.returning = Some(Returning { until, waiting: Vec::new(), asking: None });
+        session
+    }
+
+    /// Whether it waits for those who sat there.
+    pub fn is_returning(&self) -> bool {
+        self.returning.is_some()
+    }
+
+    /// The claim of somebody who is let in.
+    pub(super) fn claim_of(&self, member: Member, seat: Option<Seat>) -> Claim {
+        Claim::new(&self.claims, member, seat, self.origin.restarts, self.origin.from)
+    }
+
+    /// Whether a claim is that of a link.
+    pub(super) fn is_claim_of(&self, claim: &Claim, member: Member) -> bool {
+        claim.member == member.0 && claim.is_true(&self.claims)
+    }
+
+    /// Whether a claim is good, and from before the relay was restarted.
+    pub(super) fn is_earlier(&self, claim: &Claim) -> bool {
+        self.origin.first.is_some_and(|first| claim.member < first.0) && claim.is_true(&self.claims)
+    }
+
+    /// What somebody has of this session that still holds: ticks that were taken back, or may have been, do not.
+    pub(super) fn what_holds(&self, resume: Resume) -> Option<Resume> {
+        let Resume { claim, have } = resume;
+        if !self.claims.run().eq(&claim.run) {
+            return None;
+        }
+        if self.origin.first.is_none_or(|first| claim.member >= first.0) {
+            return Some(resume);
+        }
+        let is_last = self.origin.before == Some(claim.restarts);
+        let can_go_back = have.0.saturating_sub(self.origin.from.0) <= MAX_BEHIND;
+        let have = if is_last && can_go_back { have.min(self.origin.from) } else { Tick::ZERO };
+        Some(Resume { claim, have })
+    }
+
+    /// Somebody wants to take part before it is known from where the session goes on.
+    pub(super) fn wait_with_the_others(
+        &mut self,
+        member: Member,
+        join: &Join,
+        out: &mut Out,
+    ) -> Result<(), JoinError> {
+        let Some(returning) = &mut self.returning else { return Ok(()) };
+        if returning.waiting.len() >= MAX_MEMBERS {
+            return Err(JoinError::Full);
+        }
+        // Whoever has come twice waits once.
+        let claim = join.resume.map(|resume| resume.claim).filter(|claim| claim.is_true(&self.claims));
+        let is_same = |it: &(Member, Join)| claim.is_some() && it.1.resume.map(|it| it.claim) == claim;
+        if let Some(at) = returning.waiting.iter().position(is_same) {
+            let (before, _) = returning.waiting.swap_remove(at);
+            returning.forget(before);
+            out.push_bare(Output::Kick(before, CAME_BACK));
+        }
+        returning.waiting.push((member, Join { setup: Vec::new(), ..join.clone() }));
+        Ok(())
+    }
+
+    /// Those who wait and have a good claim: it, and what they have.
+    fn reports(&self) -> Vec<(Member, Resume)> {
+        let waiting = self.returning.iter().flat_map(|returning| &returning.waiting);
+        let reports = waiting.filter_map(|(member, join)| Some((*member, join.resume?)));
+        reports.filter(|(_, resume)| self.is_earlier(&resume.claim)).collect()
+    }
+
+    /// Looks whether the session can go on.
+    pub(crate) fn look_for_returning(&mut self, now: Time, out: &mut Out) {
+        let Some(returning) = self.returning.as_ref().filter(|returning| !returning.waiting.is_empty()) else {
+            return;
+        };
+        let is_time = now >= returning.until;
+        if let Some(asking) = &returning.asking {
+            let lacks = asking.to.ticks_since(self.history.last()) as usize;
+            let is_over = |giver: &Giver| giver.failed || giver.rows.len() >= lacks;
+            if is_time || asking.givers.iter().all(is_over) {
+                self.take_given(now, out);
+            }
+            return;
+        }
+        let reports = self.reports();
+        let is_there = |seat| reports.iter().any(|(_, resume)| resume.claim.seat == Some(seat));
+        if reports.is_empty() {
+            self.go_on(now, self.history.last(), out);
+        } else if is_time || self.history.table().taken().all(is_there) {
+            self.decide(now, &reports, out);
+        }
+    }
+
+    /// What cannot be taken back: a save is, and what lies before it is not there.
+    fn floor_tick(&self) -> Tick {
+        let saved = self.save().map_or(Tick::ZERO, |save| save.tick);
+        saved.max(Tick(self.history.first().0 - 1))
+    }
+
+    /// Decides from which tick the session goes on, and asks for what the relay lacks up to it.
+    fn decide(&mut self, now: Time, reports: &[(Member, Resume)], out: &mut Out) {
+        let floor = self.floor_tick();
+        let newest = reports.iter().map(|(_, resume)| resume.claim.restarts).max().unwrap_or(0);
+        if newest > self.origin.restarts {
+            // The log has lost that it was taken up again: what follows there is void.
+            let last = reports.iter().filter(|(_, resume)| resume.claim.restarts == newest);
+            let from = last.map(|(_, resume)| resume.claim.from).min().unwrap_or(floor);
+            let holds = from.max(floor).min(self.history.last());
+            self.history.rewind(holds);
+            self.origin.restarts = newest;
+        }
+        let closed = self.history.last();
+        self.recent_after = closed;
+        let most = Tick(closed.0.saturating_add(GIVEN_TICKS));
+        let holds = |resume: &Resume| resume.claim.restarts == self.origin.restarts && resume.have <= most;
+        let haves = || reports.iter().filter(|(_, resume)| holds(resume)).map(|(_, resume)| resume.have);
+        // The log counts as a report: whoever has hardly begun does not take everything back.
+        let max = haves().chain([closed]).max().unwrap_or(closed);
+        let to = haves().filter(|have| have.0.saturating_add(MAX_BEHIND) >= max.0).min();
+        let to = to.unwrap_or(closed).max(floor);
+        if to <= closed {
+            return self.go_on(now, to, out);
+        }
+        let able = reports.iter().filter(|(_, resume)| holds(resume) && resume.have >= to);
+        let givers: Vec<Member> = able.map(|(member, _)| *member).take(MAX_GIVERS).collect();
+        for member in &givers {
+            send(out, *member, Channel::Control, &ToPeer::GiveTicks { from: closed.next() });
+        }
+        let table = self.history.table();
+        let giver = |member| Giver { member, rows: Vec::new(), table: table.clone(), failed: false };
+        let asking = Asking { to, givers: givers.into_iter().map(giver).collect() };
+        if let Some(returning) = &mut self.returning {
+            returning.until = now.plus_micros(GIVING_US);
+            returning.asking = Some(asking);
+        }
+    }
+
+    /// A peer gives ticks that the relay has lost.
+    pub(super) fn on_given(
+        &mut self,
+        now: Time,
+        member: Member,
+        (first, ticks): (Tick, u32),
+        (table, bytes): (&[u8], Vec<u8>),
+        out: &mut Out,
+    ) -> Result<(), Malformed> {
+        if ticks > SEGMENT_TICKS || bytes.len() > MAX_GIVEN_BYTES {
+            return Err(Malformed::TooLong);
+        }
+        let closed = self.history.last();
+        let asking = self.returning.as_mut().and_then(|returning| returning.asking.as_mut());
+        // The answer may come too late.
+        let Some(Asking { to, givers }) = asking else { return Ok(()) };
+        let Some(giver) = givers.iter_mut().find(|giver| giver.member == member && !giver.failed) else {
+            return Ok(());
+        };
+        if closed + giver.rows.len() as u32 >= *to {
+            return Ok(());
+        }
+        let excerpt = Table::from_bytes(table).ok().map(|start| Excerpt { first, ticks, start, bytes });
+        giver.failed = excerpt.and_then(|excerpt| giver.take(closed, *to, &excerpt)).is_none();
+        self.look_for_returning(now, out);
+        Ok(())
+    }
+
+    /// Takes what most of those say who were asked for lost ticks, if anybody has said anything.
+    fn take_given(&mut self, now: Time, out: &mut Out) {
+        let asking = self.returning.as_mut().and_then(|returning| returning.asking.take());
+        let Some(Asking { to, givers }) = asking else { return };
+        let closed = self.history.last();
+        let lacks = to.ticks_since(closed) as usize;
+        let whole: Vec<Vec<Inputs<Opaque>>> = { givers }
+            .into_iter()
+            .filter(|giver| !giver.failed && giver.rows.len() == lacks)
+            .map(|giver| giver.rows)
+            .collect();
+        let votes = |rows: &&Vec<Inputs<Opaque>>| whole.iter().filter(|other| other == rows).count();
+        // Of several with as many votes the first: the last maximum, seen from the end.
+        if let Some(rows) = whole.iter().rev().max_by_key(votes) {
+            for rows in rows {
+                self.close_given(rows, out);
+            }
+        }
+        self.go_on(now, self.history.last(), out);
+    }
+
+    /// A tick that was closed before the restart, and is not in the log.
+    fn close_given(&mut self, rows: &Inputs<Opaque>, out: &mut Out) {
+        let tick = self.history.last().next();
+        for row in rows {
+            let seat = row.seat;
+            if row.joined {
+                let (name, commit) = Default::default();
+                out.push_bare(Output::Record(self.id, Record::Joined { tick, seat, name, commit }));
+            }
+            if row.left {
+                let why = Leaving::TimedOut;
+                out.push_bare(Output::Record(self.id, Record::Left { tick, seat, why }));
+            }
+        }
+        let place = tick.0 as usize % self.recent.len();
+        self.recent[place].clone_from(rows);
+        self.history.push(rows);
+        out.push_bare(Output::Closed(self.id, tick));
+    }
+
+    /// The session goes on after this tick: what follows it is void, and who has not come back has left.
+    fn go_on(&mut self, now: Time, to: Tick, out: &mut Out) {
+        let Some(returning) = self.returning.take() else { return };
+        self.history.rewind(to);
+        out.push_bare(Output::Record(self.id, Record::Rewind { to }));
+        let before = self.origin.restarts;
+        self.origin = Origin { from: to, restarts: before + 1, before: Some(before), ..self.origin };
+        self.recent_after = self.recent_after.min(to);
+        self.epoch = Some(now.plus_micros(START_DELAY_US));
+        self.sent_table = self.history.table().clone();
+        for seat in self.history.table().taken() {
+            self.chairs[seat.index()] = Some(Chair::vacated());
+        }
+        let mut waiting = returning.waiting;
+        // First those who have a seat here; where two claim one, whoever sat there last.
+        waiting.sort_by_key(|(_, join)| {
+            let claim = join.resume.map(|resume| resume.claim).filter(|claim| self.is_earlier(claim));
+            core::cmp::Reverse(claim.map(|claim| claim.member))
+        });
+        for (member, join) in waiting {
+            if let Err(error) = self.join(now, member, &join, out) {
+                refuse(out, member, error.text());
+            }
+        }
+        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
+            let Some(chair) = chair.as_mut().filter(|chair| chair.vacant) else { continue };
+            chair.leaving = Some(Leaving::TimedOut);
+            let until = now.plus_micros(HOLD_US);
+            self.holds.push(Hold { seat, member: None, player: None, until, is_firm: false, kept: Vec::new() });
+        }
+    }
+}
