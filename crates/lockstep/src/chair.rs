@@ -48,8 +48,10 @@ pub struct Chair {
     pub vacant: bool,
     /// Not yet part of a closed tick.
     pub joining: bool,
-    /// Its first tick.
+    /// The first tick that it has a say about.
     since: Tick,
+    /// The tick in which it sat down, if that is known.
+    pub sat: Option<Tick>,
     /// Going, and why.
     pub leaving: Option<Leaving>,
     waiting: Waiting,
@@ -72,6 +74,7 @@ impl Chair {
             vacant: false,
             joining: true,
             since: Tick::ZERO,
+            sat: None,
             leaving: None,
             waiting: Waiting::EMPTY,
             arrivals: Arrivals::default(),
@@ -82,9 +85,9 @@ impl Chair {
     }
 
     /// Somebody sat here before the relay was restarted.
-    pub fn vacated() -> Box<Chair> {
+    pub fn vacated(sat: Option<Tick>) -> Box<Chair> {
         let mut chair = Chair::new(Member(0));
-        (chair.vacant, chair.joining) = (true, false);
+        (chair.vacant, chair.joining, chair.sat) = (true, false, sat);
         chair
     }
 
@@ -166,7 +169,7 @@ impl Chair {
     pub fn close(&mut self, rows: &mut Inputs<Opaque>, seat: Seat, tick: Tick) {
         let joined = core::mem::take(&mut self.joining);
         if joined {
-            self.since = tick;
+            (self.since, self.sat) = (tick, Some(tick));
             rows.join(seat);
         }
         let missing = planted::has(Bug::OmissionForgotten).then_some(Opaque::EMPTY);

@@ -394,7 +394,7 @@ impl Relay {
             listed: join.listed,
         };
         let key = door.key.clone();
-        let id = self.next_id()?;
+        let id = self.next_id(uid)?;
         let session = Session::new(id, uid, facts, join.wait_for, &self.config);
         self.open(id, key, session);
         self.outbox.push_bare(Output::Begun(id));
@@ -403,7 +403,7 @@ impl Relay {
 
     /// Goes on with a session that was found.
     fn resume(&mut self, key: SessionKey, kept: Kept) -> Option<SessionId> {
-        let id = self.next_id()?;
+        let id = self.next_id(kept.uid)?;
         let first = self.first.unwrap_or(Member(0));
         let session = Session::kept(id, kept, first, self.now, &self.config);
         self.open(id, key, session);
@@ -411,13 +411,11 @@ impl Relay {
         Some(id)
     }
 
-    /// The number of the next session, if there is room for one.
-    fn next_id(&mut self) -> Option<SessionId> {
-        if self.rooms.len() >= MAX_SESSIONS || self.kept_bytes() >= MAX_TOTAL_HISTORY {
-            return None;
-        }
-        self.next += 1;
-        Some(SessionId(self.next - 1))
+    /// The number of another session, if there is room for one.
+    fn next_id(&mut self, uid: u64) -> Option<SessionId> {
+        let has_room = self.rooms.len() < MAX_SESSIONS && self.kept_bytes() < MAX_TOTAL_HISTORY;
+        self.next += u64::from(has_room);
+        Some(SessionId(uid)).filter(|id| has_room && !self.rooms.contains_key(id))
     }
 
     fn open(&mut self, id: SessionId, key: SessionKey, session: Session) {

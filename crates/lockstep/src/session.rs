@@ -63,7 +63,7 @@ pub const THROWN_OUT: u8 = 1;
 /// What the link of somebody is told who has come back over another one.
 pub const CAME_BACK: &str = "you have come back over another connection";
 
-/// A session of a relay, for as long as the relay lives.
+/// A session of a relay: the number it was begun with, see [`Found`](crate::kept::Found). Without one, good for as long as the relay lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub u64);
 

@@ -42,8 +42,16 @@ fn join() -> impl Strategy<Value = Join> {
 }
 
 fn claim() -> impl Strategy<Value = Claim> {
-    (any::<u64>(), any::<u64>(), seat(), any::<u32>(), tick(), any::<[u8; 16]>()).prop_map(
-        |(run, member, seat, restarts, from, token)| Claim { run, member, seat, restarts, from, token },
+    (any::<u64>(), any::<u64>(), seat(), (tick(), any::<u32>(), tick()), any::<[u8; 16]>()).prop_map(
+        |(run, member, seat, (since, restarts, from), token)| Claim {
+            run,
+            member,
+            seat,
+            since,
+            restarts,
+            from,
+            token,
+        },
     )
 }
 

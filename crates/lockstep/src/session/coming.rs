@@ -29,7 +29,9 @@ impl Session {
         }
         let resume = join.resume.and_then(|resume| self.what_holds(resume));
         let source = self.source(resume.as_ref()).ok_or(JoinError::TooLong)?;
-        let own = resume.filter(|_| !join.watch).and_then(|resume| self.claimed_seat(&resume, member));
+        // What it says it has, whether or not that holds, tells whether the seat is still its own.
+        let said = join.resume.filter(|_| !join.watch && resume.is_some());
+        let own = said.and_then(|said| self.claimed_seat(&said, member));
         let seat = match own {
             _ if join.watch => None,
             Some((own, _)) => Some(own),
@@ -42,7 +44,12 @@ impl Session {
             return Err(JoinError::Full);
         }
         match (seat, own) {
-            (Some(_), Some(own)) => self.hand_over(now, own, member, out),
+            (Some(seat), Some(own)) => {
+                self.hand_over(now, own, member, out);
+                if let (Some(chair), Some(said)) = (&mut self.chairs[seat.index()], said) {
+                    chair.sat = chair.sat.or(Some(said.claim.since));
+                }
+            }
             (Some(seat), None) => {
                 self.chairs[seat.index()] = Some(Chair::new(member));
                 self.holds.clear(seat);
@@ -85,7 +92,7 @@ impl Session {
             // What comes late over a link that was given up ends no later one.
             let chair = chair.as_ref().filter(|chair| chair.member < to)?;
             if chair.vacant {
-                let is_its = resume.claim.seat == Some(seat) && self.is_earlier(&resume.claim);
+                let is_its = resume.claim.seat == Some(seat) && self.has_sat_on(chair, resume);
                 return is_its.then_some((seat, Member(resume.claim.member)));
             }
             let mut known = [Some(chair.member), chair.before].into_iter().flatten();

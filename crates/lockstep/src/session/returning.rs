@@ -14,7 +14,7 @@ use crate::history::{Excerpt, SEGMENT_TICKS};
 use crate::kept::Kept;
 use crate::message::{Claim, GIVEN_TICKS, Join, RECENT_TICKS, Resume, ToPeer};
 use crate::relay::{Output, RelayConfig};
-use crate::rows::{Opaque, Table};
+use crate::rows::{MAX_SEATS, Opaque, Table};
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
 
 /// Reports of those who sat there are waited for so long, from the first on.
@@ -32,6 +32,9 @@ pub const MAX_GIVERS: usize = 8;
 /// The most bytes of coded ticks in one message from one of them: [`SEGMENT_TICKS`] with the longest inputs of all seats.
 pub const MAX_GIVEN_BYTES: usize = 512 << 10;
 
+/// To tell who sat where when the relay went down, so many ticks are read again at most: more than are kept after a save.
+const SCANNED_TICKS: u32 = 30_000;
+
 /// Where a session began, or was taken up again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Origin {
@@ -43,6 +46,8 @@ pub(super) struct Origin {
     before: Option<u32>,
     /// The relay's first link: earlier ones were to another.
     first: Option<Member>,
+    /// Who sat down up to this tick is not known.
+    scanned_after: Tick,
 }
 
 /// Those who wait until the session goes on.
@@ -119,7 +124,7 @@ impl Session {
         session.recent = (0..GIVEN_TICKS).map(|_| Inputs::new()).collect();
         session.recent_after = history.last();
         session.history = history;
-        session.origin = Origin { from: Tick::ZERO, restarts, before: None, first: Some(first) };
+        session.origin = Origin { restarts, first: Some(first), ..Origin::default() };
         if let Some(save) = save {
             session.saves.begin_with(save);
         }
@@ -135,7 +140,36 @@ impl Session {
 
     /// The claim of somebody who is let in.
     pub(super) fn claim_of(&self, member: Member, seat: Option<Seat>) -> Claim {
-        Claim::new(&self.claims, member, seat, self.origin.restarts, self.origin.from)
+        let chair = seat.and_then(|seat| Some((seat, self.chairs[seat.index()].as_ref()?)));
+        // Whoever has just sat down will be seen in the next tick.
+        let next = self.history.last().next();
+        let place = chair.map(|(seat, chair)| (seat, chair.sat.unwrap_or(next)));
+        Claim::new(&self.claims, member, place, (self.origin.restarts, self.origin.from))
+    }
+
+    /// Whether somebody is who sat there when the relay went down: nobody has sat down since it did, as far as can be told.
+    pub(super) fn has_sat_on(&self, chair: &Chair, resume: &Resume) -> bool {
+        let is_its = match chair.sat {
+            Some(sat) => sat == resume.claim.since,
+            None => resume.have >= self.origin.scanned_after,
+        };
+        is_its && self.is_earlier(&resume.claim)
+    }
+
+    /// The last tick in which somebody sat down on each seat, as far back as is looked.
+    fn last_joins(&mut self) -> [Option<Tick>; MAX_SEATS] {
+        let first = self.history.first().0.max(self.history.last().0.saturating_sub(SCANNED_TICKS));
+        self.origin.scanned_after = Tick(first - 1);
+        let (mut joins, mut from) = ([None; MAX_SEATS], Tick(first));
+        while let Some(excerpt) = self.history.excerpt(from) {
+            // What was kept can be read.
+            let _ = excerpt.read(|tick, rows| {
+                let joined = rows.iter().filter(|row| row.joined && tick >= from);
+                joined.for_each(|row| joins[row.seat.index()] = Some(tick));
+            });
+            from = excerpt.last().next();
+        }
+        joins
     }
 
     /// Whether a claim is that of a link.
@@ -339,8 +373,9 @@ impl Session {
         self.recent_after = self.recent_after.min(to);
         self.epoch = Some(now.plus_micros(START_DELAY_US));
         self.sent_table = self.history.table().clone();
+        let joins = self.last_joins();
         for seat in self.history.table().taken() {
-            self.chairs[seat.index()] = Some(Chair::vacated());
+            self.chairs[seat.index()] = Some(Chair::vacated(joins[seat.index()]));
         }
         let mut waiting = returning.waiting;
         // First those who have a seat here; where two claim one, whoever sat there last.
