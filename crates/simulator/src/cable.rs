@@ -104,12 +104,16 @@ pub struct Bufs {
 }
 
 /// A client's inputs, by tick, as it handed them in.
+#[derive(Clone)]
 pub struct Handed(Vec<(Tick, Opaque)>);
 
-impl Handed {
-    fn new() -> Handed {
+impl Default for Handed {
+    fn default() -> Handed {
         Handed(vec![(Tick::ZERO, Opaque::EMPTY); HANDED])
     }
+}
+
+impl Handed {
 
     /// The client does this.
     pub fn note(&mut self, tick: Tick, input: Opaque) {
@@ -182,7 +186,7 @@ impl Cable {
             session: None,
             resumed: None,
             answered: false,
-            handed: Handed::new(),
+            handed: Handed::default(),
             troubled_at: Time::ZERO,
             came_out: [Stats::default(); 2],
             dirty: false,

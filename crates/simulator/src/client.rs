@@ -5,6 +5,7 @@ use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Rng, Tick, Time};
 use sametick_wire::netem::Profile;
 
+use crate::cable::Handed;
 use crate::clock::Clock;
 use crate::games::Playable;
 
@@ -26,6 +27,8 @@ pub struct Online<G: Playable> {
     pub loads: u32,
     /// Since which tick its state is wrong: it was tampered with and not replaced yet.
     pub tampered: Option<Tick>,
+    /// What it handed in over its last link, which it may have to do again.
+    pub handed: Option<Handed>,
     /// What the player does.
     pub held: Option<G::Input>,
 }

@@ -25,6 +25,8 @@ pub enum Fault {
     Stall,
     /// The relay's process does nothing for a while.
     RelayStall,
+    /// The relay is killed, with what its disk had not synced, and started again after a while.
+    RelayCrash,
     /// A client's clock jumps ahead.
     ClockJump,
     /// The disk is full for a while.
@@ -41,7 +43,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind, its name, and how often it is drawn in comparison with the others.
-    const TABLE: [(Fault, &'static str, u64); 15] = [
+    const TABLE: [(Fault, &'static str, u64); 16] = [
         (Fault::Network, "network", 20),
         (Fault::Weather, "weather", 5),
         (Fault::Partition, "partition", 14),
@@ -51,6 +53,7 @@ impl Fault {
         (Fault::Leave, "leave", 8),
         (Fault::Stall, "stall", 10),
         (Fault::RelayStall, "relay stall", 4),
+        (Fault::RelayCrash, "relay crash", 6),
         (Fault::ClockJump, "clock jump", 5),
         (Fault::DiskFull, "disk full", 3),
         (Fault::FailedSync, "failed sync", 3),
@@ -97,6 +100,7 @@ impl Fault {
                 | Fault::Leave
                 | Fault::Stall
                 | Fault::RelayStall
+                | Fault::RelayCrash
                 | Fault::ClockJump
                 | Fault::FlippedBit
         )

@@ -6,7 +6,7 @@ use sametick_lockstep::planted::{self, Bug};
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
 use sametick_lockstep::session::Facts;
 use sametick_sim::{Inputs, Rng, Row, StateHash, Tick, from_canonical};
-use sametick_store::disk::MemDisk;
+use sametick_store::disk::{Disk, MemDisk};
 use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Record, TickInputs};
 
 use crate::games::Playable;
@@ -41,6 +41,19 @@ pub struct Journal {
     appender: Appender<MemDisk>,
     inputs: TickInputs,
     slow: bool,
+    header: Header,
+    /// To which ticks the session went back, once for each time it was taken up again.
+    rewinds: Vec<Tick>,
+    /// Something of the log was on the disk when the relay was killed: up to here it surely is.
+    durable_before: Tick,
+}
+
+/// What is left of a log after a crash.
+pub struct Left {
+    /// The ticks that hold, from 1 on.
+    pub ticks: Vec<Inputs<Opaque>>,
+    /// How many rewinds there are.
+    pub rewinds: u32,
 }
 
 impl Journal {
@@ -57,7 +70,47 @@ impl Journal {
         };
         let encoder = LogEncoder::new(&header).map_err(|error| error.to_string())?;
         let appender = Appender::new(MemDisk::new(), &[]);
-        Ok(Journal { encoder, appender, inputs: TickInputs::new(), slow: false })
+        let (inputs, rewinds) = (TickInputs::new(), Vec::new());
+        Ok(Journal { encoder, appender, inputs, slow: false, header, rewinds, durable_before: Tick::ZERO })
+    }
+
+    /// The machine is killed: of what was not synced only a part is there. None if not even the beginning is.
+    pub fn crash(&mut self, rng: &mut Rng) -> Result<Option<Left>, String> {
+        let mut disk = self.appender.disk().clone();
+        disk.crash(rng.below(disk.bytes().len() as u64 + 1) as usize);
+        if self.appender.durable_len() == 0 {
+            return Ok(None);
+        }
+        let mut reader = LogReader::open(disk.bytes()).map_err(|error| error.to_string())?;
+        let position = reader.verify().map_err(|error| error.to_string())?.position;
+        let mut left = Left { ticks: Vec::new(), rewinds: 0 };
+        let mut records = reader.records();
+        while let Some(record) = records.next().map_err(|error| error.to_string())? {
+            left.rewinds += u32::from(matches!(record, Record::Rewind { .. }));
+        }
+        let mut ticks = reader.ticks();
+        while let Some(inputs) = ticks.next().map_err(|error| error.to_string())? {
+            left.ticks.push(opaque_rows(inputs));
+        }
+        let valid = position.offset() as usize;
+        let bytes = disk.bytes()[..valid].to_vec();
+        let mut disk = MemDisk::new();
+        disk.append(&bytes).and_then(|()| disk.sync()).map_err(|error| error.to_string())?;
+        self.encoder = LogEncoder::resume(&self.header, position);
+        self.appender = Appender::new(disk, &bytes);
+        self.durable_before = Tick(left.ticks.len() as u32);
+        Ok(Some(left))
+    }
+
+    /// The session goes on after this tick.
+    pub fn rewind(&mut self, to: Tick) {
+        self.durable_before = self.durable_before.min(to);
+        self.rewinds.push(to);
+    }
+
+    /// What would survive a crash.
+    pub fn durable_tick(&self) -> Tick {
+        self.appender.durable_tick().unwrap_or(self.durable_before)
     }
 
     /// Takes a record.
@@ -105,7 +158,8 @@ impl Journal {
 
     /// What would be left if the power failed now? At least what was said to be durable, and nothing that was not closed.
     pub fn cut_power<G: Playable>(&self, rng: &mut Rng, closed: &Closed) -> Result<u64, String> {
-        let mut durable = self.appender.durable_tick().unwrap_or_default();
+        // What was durable before the last rewind may be void.
+        let mut durable = self.appender.durable_tick().unwrap_or_default().min(self.durable_tick());
         if planted::has(Bug::AcknowledgedEarly) {
             durable = Tick(closed.rows.len() as u32);
         }
@@ -114,7 +168,7 @@ impl Journal {
         if self.appender.durable_len() == 0 {
             return Ok(0);
         }
-        let ticks = verify::<G>(disk.bytes(), closed, &mut |_| {})?;
+        let ticks = verify::<G>(disk.bytes(), closed, &self.rewinds, &mut |_| {})?;
         if ticks < u64::from(durable.0) {
             return Err(format!("tick {durable} was durable, but after a power cut only {ticks} are there"));
         }
@@ -133,7 +187,7 @@ impl Journal {
         self.encoder.flush();
         self.appender.take_from(&mut self.encoder);
         self.appender.drive().map_err(|error| format!("a disk that works fails: {error}"))?;
-        let ticks = verify::<G>(self.appender.disk().synced(), closed, see)?;
+        let ticks = verify::<G>(self.appender.disk().synced(), closed, &self.rewinds, see)?;
         if ticks != closed.rows.len() as u64 {
             return Err(format!("{} ticks were closed, {ticks} are in the log", closed.rows.len()));
         }
@@ -141,15 +195,46 @@ impl Journal {
     }
 }
 
-/// Reads and replays a log, and compares every tick with what was closed. Returns how many ticks there are.
-fn verify<G: Playable>(bytes: &[u8], closed: &Closed, see: &mut impl FnMut(&Record)) -> Result<u64, String> {
+/// The rows of a tick as the relay has them.
+fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
+    let mut rows = Inputs::new();
+    for row in inputs.iter() {
+        if row.joined {
+            rows.join(row.seat);
+        }
+        match row.input {
+            Some(input) => rows.set(row.seat, Opaque::new(input).unwrap_or(Opaque::EMPTY)),
+            None => rows.omit(row.seat),
+        }
+        if row.left {
+            rows.leave(row.seat);
+        }
+    }
+    rows
+}
+
+/// Reads and replays what holds in a log, and compares every tick with what was closed. Returns how many ticks there are. Of a log
+/// that has not got all `rewinds`, what the missing ones made void is not compared.
+fn verify<G: Playable>(
+    bytes: &[u8],
+    closed: &Closed,
+    rewinds: &[Tick],
+    see: &mut impl FnMut(&Record),
+) -> Result<u64, String> {
     let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
     let setup = from_canonical(&reader.header().setup).map_err(|error| format!("the setup: {error:?}"))?;
-    let (mut state, mut inputs) = (G::new(&setup), Inputs::new());
-    let (mut ticks, mut hashes) = (0usize, Vec::new());
+    let mut seen = 0;
     let mut records = reader.records();
     while let Some(record) = records.next().map_err(|error| error.to_string())? {
         see(record);
+        seen += usize::from(matches!(record, Record::Rewind { .. }));
+    }
+    let missing = rewinds.get(seen..).unwrap_or_default();
+    let holds_to = missing.iter().min().copied().unwrap_or(Tick(u32::MAX));
+    let (mut state, mut inputs) = (G::new(&setup), Inputs::new());
+    let (mut ticks, mut hashes) = (0usize, Vec::new());
+    let mut records = reader.holding();
+    while let Some(record) = records.next().map_err(|error| error.to_string())? {
         match record {
             Record::Inputs(rows) => {
                 rows.decode(&mut inputs);
@@ -157,10 +242,11 @@ fn verify<G: Playable>(bytes: &[u8], closed: &Closed, see: &mut impl FnMut(&Reco
                 if rows.tick().0 as usize != ticks + 1 {
                     return Err(format!("tick {} follows {ticks}", rows.tick()));
                 }
-                if closed.rows.get(ticks) != Some(&rows_digest(rows.iter())) {
+                let is_held = rows.tick() <= holds_to;
+                if is_held && closed.rows.get(ticks) != Some(&rows_digest(rows.iter())) {
                     return Err(format!("tick {} holds other inputs than were closed", rows.tick()));
                 }
-                if closed.states.get(ticks) != Some(&state.digest()) {
+                if is_held && closed.states.get(ticks) != Some(&state.digest()) {
                     return Err(format!("the log replays to another state after tick {}", rows.tick()));
                 }
                 ticks += 1;

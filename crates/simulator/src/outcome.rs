@@ -102,6 +102,16 @@ pub struct Figures {
     pub saves: u64,
     /// Times somebody began with one.
     pub late_joins: u64,
+    /// Times a session was taken up again after the relay had been killed.
+    pub restarts: u64,
+    /// Of those, how often ticks were taken back that the relay still had.
+    pub rewinds: u64,
+    /// Times a client went back to an earlier tick then.
+    pub rewound: u64,
+    /// Ticks that clients gave to a relay that had lost them.
+    pub given: u64,
+    /// Own inputs that clients sent again.
+    pub sent_again: u64,
     /// Times a link timed out.
     pub time_outs: u64,
     /// States that were tampered with, found and mended.
@@ -131,6 +141,11 @@ impl Figures {
             (&mut self.spared, other.spared),
             (&mut self.saves, other.saves),
             (&mut self.late_joins, other.late_joins),
+            (&mut self.restarts, other.restarts),
+            (&mut self.rewinds, other.rewinds),
+            (&mut self.rewound, other.rewound),
+            (&mut self.given, other.given),
+            (&mut self.sent_again, other.sent_again),
             (&mut self.time_outs, other.time_outs),
             (&mut self.mended, other.mended),
             (&mut self.resimulated, other.resimulated),

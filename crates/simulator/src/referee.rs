@@ -4,12 +4,12 @@
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::message::RECENT_TICKS;
 use sametick_lockstep::rows::{MAX_SEATS, Opaque, row_as_bytes};
-use sametick_lockstep::session::{MAX_AHEAD, Member, Session, SessionId};
+use sametick_lockstep::session::{Facts, MAX_AHEAD, Member, Save, Session, SessionId};
 use sametick_sim::record::{Record, decode_inputs};
-use sametick_sim::{Inputs, Seat, Tick, Time, from_canonical};
+use sametick_sim::{Inputs, Rng, Seat, Tick, Time, from_canonical};
 
 use crate::games::Playable;
-use crate::journal::{Closed, Journal};
+use crate::journal::{Closed, Journal, Left};
 use crate::outcome::Checker;
 
 /// For so long after a state was mended, its wrong answers may still be found.
@@ -74,9 +74,32 @@ pub struct Referee<G: Playable> {
     pub ended: bool,
     /// Inputs and omissions seen.
     pub counts: (u64, u64),
+    /// What was said when it began.
+    pub facts: Facts,
+    /// What is left of its log, while the relay does not run.
+    pub left: Option<Left>,
+    /// The newest save that is stored, and those that will be.
+    pub saves: (Option<Save>, Vec<Save>),
+    /// When it was last found again.
+    pub found_at: Option<Time>,
     state: G,
+    /// All ticks, to go back.
+    ticks: Vec<Inputs<Opaque>>,
     inputs: Inputs<G::Input>,
     desks: Vec<Option<Desk>>,
+    /// Who sat where, in order.
+    sittings: Vec<Sitting>,
+    /// The first link since the relay was last started.
+    pub first: Member,
+}
+
+/// Somebody who sits somewhere for a while.
+struct Sitting {
+    seat: Seat,
+    client: usize,
+    member: Option<Member>,
+    from: Tick,
+    left: Option<Tick>,
 }
 
 impl<G: Playable> Referee<G> {
@@ -92,6 +115,13 @@ impl<G: Playable> Referee<G> {
             tampered: Vec::new(),
             ended: false,
             counts: (0, 0),
+            facts: facts.clone(),
+            left: None,
+            saves: (None, Vec::new()),
+            found_at: None,
+            ticks: Vec::new(),
+            sittings: Vec::new(),
+            first: Member(0),
             state: G::new(&setup),
             inputs: Inputs::new(),
             desks: (0..MAX_SEATS).map(|_| None).collect(),
@@ -123,8 +153,46 @@ impl<G: Playable> Referee<G> {
         }
     }
 
+    /// The relay is killed: links to it are no more.
+    pub fn on_crash(&mut self, rng: &mut Rng, next: Member) -> Result<(), Finding> {
+        self.first = next;
+        self.left = self.journal.crash(rng).map_err(|what| (Checker::Log, what))?;
+        Ok(())
+    }
+
+    /// The session goes on after this tick, with who sat there then. Returns how many ticks that takes back.
+    fn rewind(&mut self, to: Tick) -> Result<u32, Finding> {
+        let back = self.last().0.saturating_sub(to.0);
+        if to > self.last() {
+            return Err((Checker::Ticks, format!("the session goes on after {to}, {} was the last", self.last())));
+        }
+        let setup = from_canonical(&self.facts.setup);
+        let setup = setup.map_err(|error| (Checker::Log, format!("{error:?}")))?;
+        let at = to.0 as usize;
+        (self.closed.rows.truncate(at), self.closed.states.truncate(at), self.ticks.truncate(at));
+        self.state = G::new(&setup);
+        for rows in &self.ticks {
+            decode_inputs(rows.iter().map(row_as_bytes), &mut self.inputs);
+            self.state.step(&self.inputs);
+        }
+        self.sittings.retain(|it| it.from <= to);
+        self.desks.iter_mut().for_each(|desk| *desk = None);
+        for sitting in &mut self.sittings {
+            sitting.left = sitting.left.filter(|left| *left <= to);
+            if sitting.left.is_none() {
+                let arrived = vec![None; 2 * MAX_AHEAD as usize];
+                let Sitting { client, member, .. } = *sitting;
+                self.desks[sitting.seat.index()] = Some(Desk { client, member, before: None, arrived });
+            }
+        }
+        self.journal.rewind(to);
+        Ok(back)
+    }
+
     /// A client sits down.
     pub fn on_joined(&mut self, client: usize, seat: Seat) -> Result<(), Finding> {
+        let from = self.last().next();
+        self.sittings.push(Sitting { seat, client, member: None, from, left: None });
         let arrived = vec![None; 2 * MAX_AHEAD as usize];
         match self.desks[seat.index()].replace(Desk { client, member: None, before: None, arrived }) {
             Some(_) => {
@@ -170,11 +238,16 @@ impl<G: Playable> Referee<G> {
             return wrong("is given somebody else's seat");
         };
         let taken_from = desk.member.replace(member);
+        if let Some(sitting) = self.sittings.iter_mut().rfind(|it| it.seat == seat) {
+            sitting.member = Some(member);
+        }
         if taken_from.is_some() && own.is_none() {
             return wrong("is given a seat that it did not claim");
         }
         desk.before = taken_from.and(before);
-        if own.is_some_and(|own| own != seat) {
+        // A relay that was restarted cannot always tell who sat where long ago.
+        let is_earlier = before.is_some_and(|before| before < self.first);
+        if !is_earlier && own.is_some_and(|own| own != seat) {
             return wrong("is given another seat than it has");
         }
         Ok(taken_from.is_some())
@@ -182,6 +255,9 @@ impl<G: Playable> Referee<G> {
 
     /// A tick was closed.
     pub fn on_closed(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
+        if self.left.is_some() {
+            return self.on_given(tick, rows);
+        }
         if tick != self.last().next() {
             return Err((Checker::Ticks, format!("tick {tick} was closed after {}", self.last())));
         }
@@ -191,7 +267,17 @@ impl<G: Playable> Referee<G> {
         let digest = self.journal.close(tick, rows).map_err(|what| (Checker::Log, what))?;
         self.closed.rows.push(digest);
         self.closed.states.push(self.state.digest());
+        self.ticks.push(rows.clone());
         Ok(())
+    }
+
+    /// A tick that the relay had lost is what it was.
+    fn on_given(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
+        let digest = self.journal.close(tick, rows).map_err(|what| (Checker::Log, what))?;
+        match self.closed.rows.get(tick.0 as usize - 1) {
+            Some(closed) if *closed == digest => Ok(()),
+            _ => Err((Checker::Ticks, format!("tick {tick} that the relay was given is not what it was"))),
+        }
     }
 
     /// Each input that came in time is in its tick, as it came, and there are no others.
@@ -227,6 +313,9 @@ impl<G: Playable> Referee<G> {
             }
             if row.left {
                 self.desks[row.seat.index()] = None;
+                if let Some(sitting) = self.sittings.iter_mut().rfind(|it| it.seat == row.seat) {
+                    sitting.left = Some(tick);
+                }
             }
         }
         Ok(())
@@ -240,7 +329,12 @@ impl<G: Playable> Referee<G> {
             Record::Dispute { tick } => self.expect_tampered(now, None, None, *tick)?,
             _ => {}
         }
-        self.journal.record(record).map_err(|what| (Checker::Log, what))
+        self.journal.record(record).map_err(|what| (Checker::Log, what))?;
+        if let Record::Rewind { to } = record {
+            self.rewind(*to)?;
+            self.left = None;
+        }
+        Ok(())
     }
 
     /// Whether `tick` is rightly called the first bad one: exactly that, unless it is longer ago than peers remember.

@@ -1,6 +1,7 @@
 //! One world: a relay, its clients, the networks between them and a disk, in virtual time, from one seed.
 
 mod back;
+mod crash;
 mod client_side;
 mod mischief;
 mod recovery;
@@ -37,6 +38,11 @@ pub struct World<G: Playable> {
     relay_wake_at: Option<Time>,
     /// The relay's process does nothing.
     relay_stalled: bool,
+    /// It is not running.
+    relay_down: bool,
+    config: RelayConfig,
+    /// The number of the next session.
+    next_uid: u64,
     /// Something was told to the relay: it may have something to say.
     relay_told: bool,
     key: SessionKey,
@@ -76,12 +82,15 @@ impl<G: Playable> World<G> {
         let mut secret = [0; 32];
         secret.fill_with(|| rng.below(256) as u8);
         let config =
-            RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret, compaction: plan.compaction() };
+            RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret, compaction: plan.compaction(), finds: true };
         let mut world = World {
             now: Time::ZERO,
             relay: Relay::new(config),
             relay_wake_at: None,
             relay_stalled: false,
+            relay_down: false,
+            config,
+            next_uid: 0,
             relay_told: false,
             key: SessionKey { build: G::BUILD, name: "den".into() },
             schema: schema_hash_of::<G>(),
@@ -139,7 +148,7 @@ impl<G: Playable> World<G> {
 
     fn next_event(&self) -> Time {
         let mut next = self.agenda.first_key_value().map_or(NEVER, |((at, _), _)| *at);
-        if !self.relay_stalled {
+        if !self.relay_stalled && !self.relay_down {
             next = self.cables_next.iter().fold(next, |next, at| next.min(*at));
             next = next.min(self.relay_wake_at.unwrap_or(NEVER));
         }

@@ -60,7 +60,7 @@ impl<G: Playable> World<G> {
         let wait_us = RETRY_US / 2 + self.rng.below(RETRY_US);
         let client = &mut self.clients[index];
         client.dial_at = now.plus_micros(wait_us);
-        if client.is_silenced() || self.relay_stalled {
+        if client.is_silenced() || self.relay_stalled || self.relay_down {
             return;
         }
         let member = Member(self.next_member);
@@ -78,7 +78,9 @@ impl<G: Playable> World<G> {
                 let have = online.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
                 cable.resumed = online.welcome.map(|(session, member)| Resumed { session, member, have });
                 online.peer.rejoin(local, Default::default());
-                Online { cable: slot, wake_at: Some(local), ..online }
+                cable.handed = online.handed.take().unwrap_or_default();
+                // It may have to go back.
+                Online { cable: slot, wake_at: Some(local), confirmed: Tick::ZERO, ..online }
             }
             None => self.new_online(index, slot, local),
         };
@@ -114,6 +116,7 @@ impl<G: Playable> World<G> {
             resyncs: 0,
             loads: 0,
             tampered: None,
+            handed: None,
             held: None,
         }
     }
@@ -206,6 +209,10 @@ impl<G: Playable> World<G> {
         let Some(online) = &mut clients[index].online else { return };
         let Some(cable) = &cables[online.cable] else { return };
         online.note_welcome(cable.session, cable.member);
+        // What comes late from a relay that was killed may be void by now, and so may what it has until it is welcome.
+        if cable.there.is_none() || !online.peer.status().takes_part() {
+            return;
+        }
         let Some((tick, state)) = online.peer.confirmed() else { return };
         let (resyncs, loads) = (online.peer.stats().resyncs, online.peer.stats().loads);
         let session = online.welcome.map(|(session, _)| session);
@@ -291,7 +298,10 @@ impl<G: Playable> World<G> {
         client.dial_at = now.plus_micros(wait_us);
         let (online, kept) = (client.online.take(), client.kept.take());
         let slot = online.as_ref().map(|online| online.cable);
-        if let Some(online) = online.or(kept) {
+        if let Some(mut online) = online.or(kept) {
+            if let Some(cable) = slot.and_then(|slot| self.cables[slot].as_ref()) {
+                online.handed = Some(cable.handed.clone());
+            }
             if may_keep && self.rng.chance(KEEPS_OF_4, 4) {
                 self.clients[index].kept = Some(online);
             } else {

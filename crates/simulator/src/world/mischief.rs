@@ -1,7 +1,7 @@
 //! What is going to happen to a world: faults, their ends, and the phases of its life.
 
 use sametick_lockstep::peer::Status;
-use sametick_lockstep::session::SessionId;
+use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::Tick;
 use sametick_wire::netem::Profile;
 
@@ -31,6 +31,12 @@ pub(super) enum Event {
     Wake(usize),
     /// The relay's process goes on.
     WakeRelay,
+    /// The relay is started again.
+    StartRelay,
+    /// A client notices that a link is dead.
+    Notice(usize, Member),
+    /// The session must have gone on.
+    Back(SessionId),
     /// The disk works again.
     MendDisk,
     /// A save is stored.
@@ -80,6 +86,9 @@ impl<G: Playable> World<G> {
                 Event::Heal(client) => self.heal(client),
                 Event::Wake(client) => self.wake(client),
                 Event::WakeRelay => self.wake_relay(),
+                Event::StartRelay => self.start_relay(),
+                Event::Notice(client, member) => self.on_notice(client, member),
+                Event::Back(id) => self.expect_back(id),
                 Event::MendDisk => self.mend_disk(),
                 Event::Stored(id, tick) => self.on_stored(id, tick),
                 Event::Second => {
@@ -96,7 +105,7 @@ impl<G: Playable> World<G> {
     /// Faults that could hide a flipped bit wait until that is mended, and bits are flipped only when nothing hides them.
     fn do_or_postpone(&mut self, fault: Fault) {
         let is_looked_for = self.pending().is_some();
-        let is_hidden = self.relay_stalled || self.clients.iter().any(Client::is_silenced);
+        let is_hidden = self.relay_stalled || self.relay_down || self.clients.iter().any(Client::is_silenced);
         let must_wait = fault.silences() && is_looked_for || fault == Fault::FlippedBit && is_hidden;
         if must_wait {
             self.plan_in(2 * SECOND_US, Event::Postponed(fault));
@@ -159,6 +168,7 @@ impl<G: Playable> World<G> {
                 (0..self.clients.len()).for_each(|client| self.trouble(client));
                 self.plan_in(us, Event::WakeRelay);
             }
+            Fault::RelayCrash => self.crash_relay(),
             Fault::ClockJump => {
                 let us = draw_us(&mut self.rng, 20_000, 5 * SECOND_US);
                 self.clients[client].clock.jump(us);

@@ -38,6 +38,7 @@ impl<G: Playable> World<G> {
         }
         (0..self.clients.len()).for_each(|client| self.rest_client(client));
         self.wake_relay();
+        self.start_relay();
         self.mend_disk();
     }
 

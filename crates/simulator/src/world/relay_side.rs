@@ -1,6 +1,6 @@
 //! The relay's machine: what arrives at its ends of the cables, what the relay wants, and the log.
 
-use sametick_lockstep::message::read_inputs;
+use sametick_lockstep::message::{self, ToPeer, read_inputs};
 use sametick_lockstep::relay::{Input, Output};
 use sametick_lockstep::rows::row_as_bytes;
 use sametick_lockstep::session::{CAME_BACK, Member, SessionId, THROWN_OUT};
@@ -22,7 +22,7 @@ const MAX_MENDINGS: usize = 5;
 
 impl<G: Playable> World<G> {
     pub(super) fn run_relay(&mut self) {
-        if self.relay_stalled {
+        if self.relay_stalled || self.relay_down {
             return;
         }
         for index in 0..self.cables.len() {
@@ -131,6 +131,17 @@ impl<G: Playable> World<G> {
             match self.relay.poll_output(&mut message) {
                 Output::Send(member, channel) => self.send_down(member, channel, &message),
                 Output::Close(member, why) => self.on_close(member, why),
+                Output::Find(key) => {
+                    let found = self.find();
+                    self.relay.handle(self.now, Input::Found(key, found));
+                }
+                Output::Resumed(id) => {
+                    self.note(|| format!("{id:?} goes on"));
+                    let now = self.now;
+                    if let Some(referee) = self.referee(id) {
+                        referee.found_at = Some(now);
+                    }
+                }
                 Output::Begun(id) => self.on_begun(id),
                 Output::Record(id, record) => self.on_record(id, &record),
                 Output::Closed(id, tick) => self.on_closed(id, tick),
@@ -179,7 +190,8 @@ impl<G: Playable> World<G> {
             return;
         };
         cable.session = cable.session.or(current);
-        if channel == Channel::Control && !std::mem::replace(&mut cable.answered, true) {
+        let is_question = matches!(message::from_bytes(message), Ok(ToPeer::GiveTicks { .. }));
+        if channel == Channel::Control && !is_question && !std::mem::replace(&mut cable.answered, true) {
             self.on_answer(member, message);
         }
         let Some(cable) = self.cables.iter_mut().flatten().find(|cable| cable.member == member) else {
@@ -262,6 +274,7 @@ impl<G: Playable> World<G> {
         match record {
             Record::Joined { seat, name, .. } => self.on_joined(id, *seat, name),
             Record::Left { seat, .. } => self.on_left(id, *seat),
+            Record::Rewind { to } => self.on_rewind(id, *to),
             _ => {}
         }
         if !matches!(record, Record::Check { .. }) {
@@ -274,6 +287,8 @@ impl<G: Playable> World<G> {
 
     fn on_closed(&mut self, id: SessionId, tick: Tick) {
         self.figures.ticks += 1;
+        let is_given = self.referee(id).is_some_and(|referee| referee.left.is_some());
+        self.figures.given += u64::from(is_given);
         let World { relay, referees, .. } = self;
         let rows = relay.session(id).and_then(|session| session.rows(tick));
         let referee = referees.iter_mut().rfind(|referee| referee.id == id);

@@ -27,14 +27,28 @@ impl<G: Playable> World<G> {
         }
         self.figures.saves += 1;
         if self.plan.has_store {
+            if let Some(save) = self.relay.session(id).and_then(Session::save).cloned()
+                && let Some(referee) = self.referee(id)
+            {
+                referee.saves.1.push(save);
+            }
             let wait_us = self.rng.below(STORING_US);
             self.plan_in(wait_us, Event::Stored(id, tick));
         }
     }
 
     pub(super) fn on_stored(&mut self, id: SessionId, tick: Tick) {
-        if self.relay_stalled {
+        // A save is stored when the log is durable up to it: the log must not end before it.
+        let durable = self.referee(id).map_or(tick, |referee| referee.journal.durable_tick());
+        if self.relay_stalled || durable < tick && !self.relay_down {
             return self.plan_in(SECOND_US, Event::Stored(id, tick));
+        }
+        let Some(referee) = self.referee(id).filter(|referee| !referee.ended) else { return };
+        // What was to be stored when the relay was killed is not.
+        let Some(at) = referee.saves.1.iter().position(|save| save.tick == tick) else { return };
+        let save = referee.saves.1.swap_remove(at);
+        if referee.saves.0.as_ref().is_none_or(|before| before.tick < tick) {
+            referee.saves.0 = Some(save);
         }
         self.relay.handle(self.now, Input::Saved(id, tick));
         self.relay_told = true;
