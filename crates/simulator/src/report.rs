@@ -44,6 +44,9 @@ pub fn text(total: &Total) -> String {
     line("came back", format!("{} ({} by takeover)", figures.back, figures.takeovers));
     line("  ticks spared by that", figures.spared.to_string());
     line("saves, begun with one", format!("{}, {}", figures.saves, figures.late_joins));
+    line("sessions taken up again", format!("{} ({} taken back)", figures.restarts, figures.rewinds));
+    line("  clients gone back", figures.rewound.to_string());
+    line("  ticks given, inputs again", format!("{}, {}", figures.given, figures.sent_again));
     line("time-outs of links", figures.time_outs.to_string());
     line("ticks closed", figures.ticks.to_string());
     line("inputs in their ticks", figures.inputs.to_string());
@@ -92,6 +95,11 @@ pub fn json(total: &Total) -> String {
     put("spared", figures.spared.to_string());
     put("saves", figures.saves.to_string());
     put("late_joins", figures.late_joins.to_string());
+    put("restarts", figures.restarts.to_string());
+    put("rewinds", figures.rewinds.to_string());
+    put("rewound", figures.rewound.to_string());
+    put("given", figures.given.to_string());
+    put("sent_again", figures.sent_again.to_string());
     put("time_outs", figures.time_outs.to_string());
     put("ticks", figures.ticks.to_string());
     put("inputs", figures.inputs.to_string());
