@@ -15,9 +15,7 @@ use crate::compaction::CompactionConfig;
 use crate::inquiry::Report;
 pub use crate::kept::{Found, Kept};
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
-use crate::session::{
-    Facts, JoinError, MAX_MEMBERS, Member, START_DELAY_US, Session, SessionId, refuse,
-};
+use crate::session::{Facts, JoinError, MAX_MEMBERS, Member, START_DELAY_US, Session, SessionId, refuse};
 use sametick_wire::outbox::Outbox;
 
 /// Sessions of one relay at once.

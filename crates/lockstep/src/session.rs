@@ -16,7 +16,7 @@ use crate::chair::Chair;
 use crate::compaction::Compaction;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
-use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
+use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
@@ -30,9 +30,9 @@ mod stage;
 
 pub use crate::chair::Arrivals;
 pub use crate::facts::{Facts, JoinError};
-pub use sametick_wire::Member;
 pub use returning::{GIVING_US, MAX_BEHIND, MAX_GIVEN_BYTES, MAX_GIVERS, REPORTS_US};
 use returning::{Origin, Returning};
+pub use sametick_wire::Member;
 pub(crate) use saves::Saves;
 pub use saves::{JOIN_PATIENCE_US, KEPT_IN, PASS_ON_PER_SECOND, STORED_AS};
 pub use stage::{CATCH_UP_PATIENCE_US, Save};
@@ -105,6 +105,8 @@ pub struct Session {
     origin: Origin,
     /// Those who sat there before the relay was restarted are being waited for.
     returning: Option<Returning>,
+    /// Who finds no seat until those have left who did not come back.
+    deferred: Vec<(Member, Join)>,
     /// With how many players it begins.
     wait_for: u16,
     history: History,
@@ -140,6 +142,7 @@ impl Session {
             epoch: None,
             origin: Origin::default(),
             returning: None,
+            deferred: Vec::new(),
             wait_for,
             history: History::default(),
             chairs: [const { None }; MAX_SEATS],
@@ -176,7 +179,7 @@ impl Session {
 
     /// How many take part, those who watch included, and those who wait for it to go on.
     pub fn members(&self) -> usize {
-        self.members.len() + self.returning.as_ref().map_or(0, Returning::count)
+        self.members.len() + self.deferred.len() + self.returning.as_ref().map_or(0, Returning::count)
     }
 
     /// Everybody who takes part.
@@ -348,6 +351,7 @@ impl Session {
         if self.unsent >= self.batch {
             self.send_ticks(out);
         }
+        self.let_in_deferred(now, out);
         if tick.0.is_multiple_of(PACE_EVERY) {
             self.send_paces(tick, out);
         }

@@ -274,7 +274,15 @@ fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
     let tell = |peer: &mut Peer<Count>, message: &ToPeer| {
         peer.handle(Time::ZERO, peer::Input::Message(Channel::Control, &message::to_bytes(message))).unwrap();
     };
-    let claim = Claim { run: 1, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [1; 16] };
+    let claim = Claim {
+        run: 1,
+        member: 0,
+        seat: None,
+        since: Tick::ZERO,
+        restarts: 0,
+        from: Tick::ZERO,
+        token: [1; 16],
+    };
     let (seat, closed, first) = (Some(Seat(0)), Tick::ZERO, Tick(1));
     let welcome =
         ToPeer::Welcome { seat, closed, first, age_us: 0, setup: vec![], rate: 60, claim, save: None };

@@ -61,7 +61,15 @@ fn inputs_keep_their_ticks_when_others_are_left_out() {
             JoinAs { setup: (), seed: 0, seats: 1, wait_for: 1, name, commit, watch: false, listed: false };
         let mut peer = Peer::<Count>::new(now, &join, Path::default());
         peer.handle(now, Input::Path(path)).unwrap();
-        let claim = Claim { run: 1, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [9; 16] };
+        let claim = Claim {
+            run: 1,
+            member: 0,
+            seat: None,
+            since: Tick::ZERO,
+            restarts: 0,
+            from: Tick::ZERO,
+            token: [9; 16],
+        };
         let welcome = ToPeer::Welcome {
             seat: Some(Seat(0)),
             closed: Tick(0),

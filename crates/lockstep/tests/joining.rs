@@ -503,7 +503,15 @@ fn what_is_left_of_another_session_is_gone_before_a_save_comes() {
     assert_eq!(peer.confirmed().map(|(tick, _)| tick), Some(Tick(300)));
     peer.rejoin(Time::ZERO, Path::default());
     said(&mut peer);
-    let claim = Claim { run: 2, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [1; 16] };
+    let claim = Claim {
+        run: 2,
+        member: 0,
+        seat: None,
+        since: Tick::ZERO,
+        restarts: 0,
+        from: Tick::ZERO,
+        token: [1; 16],
+    };
     tell(&mut peer, &welcome_with(SaveHead { tick: Tick(30), ..head_of(&good) }, claim)).unwrap();
     assert!(peer.confirmed().is_none());
     peer.rejoin(Time::ZERO, Path::default());
@@ -523,7 +531,22 @@ fn peer_that_loads(head: SaveHead) -> (Peer<Small>, Vec<ToRelay>) {
         listed: false,
     };
     let mut peer = Peer::<Small>::new(Time::ZERO, &join, Path::default());
-    tell(&mut peer, &welcome_with(head, Claim { run: 1, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [1; 16] })).unwrap();
+    tell(
+        &mut peer,
+        &welcome_with(
+            head,
+            Claim {
+                run: 1,
+                member: 0,
+                seat: None,
+                since: Tick::ZERO,
+                restarts: 0,
+                from: Tick::ZERO,
+                token: [1; 16],
+            },
+        ),
+    )
+    .unwrap();
     let said = said(&mut peer);
     (peer, said)
 }
@@ -651,7 +674,22 @@ fn what_has_come_of_a_save_is_not_asked_for_again_over_another_link() {
     assert_eq!(peer.catching_up().bytes, (PIECE_BYTES as u32, good.len() as u32));
     said(&mut peer);
     peer.rejoin(Time::ZERO, Path::default());
-    tell(&mut peer, &welcome_with(head_of(&good), Claim { run: 1, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [2; 16] })).unwrap();
+    tell(
+        &mut peer,
+        &welcome_with(
+            head_of(&good),
+            Claim {
+                run: 1,
+                member: 0,
+                seat: None,
+                since: Tick::ZERO,
+                restarts: 0,
+                from: Tick::ZERO,
+                token: [2; 16],
+            },
+        ),
+    )
+    .unwrap();
     let again = said(&mut peer);
     let first = ToRelay::Want { tick: Tick(300), offset: PIECE_BYTES as u32 };
     assert_eq!(again.iter().find(|it| matches!(it, ToRelay::Want { .. })), Some(&first));

@@ -36,8 +36,15 @@ fn documented(what: &str, bytes: &[u8]) {
     assert!(DOCUMENT.contains(&line), "docs/protocol.md lacks:\n{line}");
 }
 
-const CLAIM: Claim =
-    Claim { run: 300, member: 7, seat: Some(Seat(1)), since: Tick(1), restarts: 1, from: Tick(300), token: [9; 16] };
+const CLAIM: Claim = Claim {
+    run: 300,
+    member: 7,
+    seat: Some(Seat(1)),
+    since: Tick(1),
+    restarts: 1,
+    from: Tick(300),
+    token: [9; 16],
+};
 
 const HASH: StateHash = StateHash(0x0123_4567_89ab_cdef);
 

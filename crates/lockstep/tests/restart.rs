@@ -422,7 +422,9 @@ fn a_peer_goes_back_sends_its_inputs_again_and_gives_what_it_has() {
     tell(&mut peer, at(301), &ToPeer::GiveTicks { from: Tick(91) });
     let given = run(&mut peer, at(301));
     let [(Channel::Chunks, bytes)] = &given[..] else { panic!("{given:?}") };
-    let Ok(ToRelay::Ticks { first, ticks, .. }) = message::from_bytes(bytes) else { panic!("ticks are given") };
+    let Ok(ToRelay::Ticks { first, ticks, .. }) = message::from_bytes(bytes) else {
+        panic!("ticks are given")
+    };
     assert!(first <= Tick(91) && first.0 + ticks == 101);
     tell(&mut peer, at(302), &welcome(80, 81, -(START_DELAY_US as i64)));
     let (tick, state) = peer.confirmed().map(|(tick, state)| (tick, state.0)).unwrap();

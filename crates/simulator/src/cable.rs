@@ -114,7 +114,6 @@ impl Default for Handed {
 }
 
 impl Handed {
-
     /// The client does this.
     pub fn note(&mut self, tick: Tick, input: Opaque) {
         self.0[tick.0 as usize % HANDED] = (tick, input);

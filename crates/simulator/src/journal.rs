@@ -46,6 +46,8 @@ pub struct Journal {
     rewinds: Vec<Tick>,
     /// Something of the log was on the disk when the relay was killed: up to here it surely is.
     durable_before: Tick,
+    /// How many rewinds were lost when the relay was last killed.
+    pub lost: u32,
 }
 
 /// What is left of a log after a crash.
@@ -54,6 +56,8 @@ pub struct Left {
     pub ticks: Vec<Inputs<Opaque>>,
     /// How many rewinds there are.
     pub rewinds: u32,
+    /// The session goes on with the rewind that was just said.
+    pub is_last: bool,
 }
 
 impl Journal {
@@ -71,7 +75,16 @@ impl Journal {
         let encoder = LogEncoder::new(&header).map_err(|error| error.to_string())?;
         let appender = Appender::new(MemDisk::new(), &[]);
         let (inputs, rewinds) = (TickInputs::new(), Vec::new());
-        Ok(Journal { encoder, appender, inputs, slow: false, header, rewinds, durable_before: Tick::ZERO })
+        Ok(Journal {
+            encoder,
+            appender,
+            inputs,
+            slow: false,
+            header,
+            rewinds,
+            durable_before: Tick::ZERO,
+            lost: 0,
+        })
     }
 
     /// The machine is killed: of what was not synced only a part is there. None if not even the beginning is.
@@ -83,7 +96,7 @@ impl Journal {
         }
         let mut reader = LogReader::open(disk.bytes()).map_err(|error| error.to_string())?;
         let position = reader.verify().map_err(|error| error.to_string())?.position;
-        let mut left = Left { ticks: Vec::new(), rewinds: 0 };
+        let mut left = Left { ticks: Vec::new(), rewinds: 0, is_last: false };
         let mut records = reader.records();
         while let Some(record) = records.next().map_err(|error| error.to_string())? {
             left.rewinds += u32::from(matches!(record, Record::Rewind { .. }));
@@ -99,6 +112,7 @@ impl Journal {
         self.encoder = LogEncoder::resume(&self.header, position);
         self.appender = Appender::new(disk, &bytes);
         self.durable_before = Tick(left.ticks.len() as u32);
+        self.lost = self.rewinds.split_off((left.rewinds as usize).min(self.rewinds.len())).len() as u32;
         Ok(Some(left))
     }
 

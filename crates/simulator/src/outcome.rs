@@ -106,6 +106,8 @@ pub struct Figures {
     pub restarts: u64,
     /// Of those, how often ticks were taken back that the relay still had.
     pub rewinds: u64,
+    /// Worlds that ended early, because a log had lost that its session was taken up again, and nobody came who knew.
+    pub undecided: u64,
     /// Times a client went back to an earlier tick then.
     pub rewound: u64,
     /// Ticks that clients gave to a relay that had lost them.
@@ -143,6 +145,7 @@ impl Figures {
             (&mut self.late_joins, other.late_joins),
             (&mut self.restarts, other.restarts),
             (&mut self.rewinds, other.rewinds),
+            (&mut self.undecided, other.undecided),
             (&mut self.rewound, other.rewound),
             (&mut self.given, other.given),
             (&mut self.sent_again, other.sent_again),

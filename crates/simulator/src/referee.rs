@@ -160,11 +160,19 @@ impl<G: Playable> Referee<G> {
         Ok(())
     }
 
+    /// Whether the log lacks a rewind that nobody has told of: what it holds is not what was.
+    pub fn is_log_behind(&self) -> bool {
+        self.journal.lost > 0
+    }
+
     /// The session goes on after this tick, with who sat there then. Returns how many ticks that takes back.
     fn rewind(&mut self, to: Tick) -> Result<u32, Finding> {
         let back = self.last().0.saturating_sub(to.0);
         if to > self.last() {
-            return Err((Checker::Ticks, format!("the session goes on after {to}, {} was the last", self.last())));
+            return Err((
+                Checker::Ticks,
+                format!("the session goes on after {to}, {} was the last", self.last()),
+            ));
         }
         let setup = from_canonical(&self.facts.setup);
         let setup = setup.map_err(|error| (Checker::Log, format!("{error:?}")))?;
@@ -331,8 +339,17 @@ impl<G: Playable> Referee<G> {
         }
         self.journal.record(record).map_err(|what| (Checker::Log, what))?;
         if let Record::Rewind { to } = record {
-            self.rewind(*to)?;
-            self.left = None;
+            match &mut self.left {
+                Some(left) if !left.is_last => {
+                    left.ticks.truncate(to.0 as usize);
+                    self.journal.rewind(*to);
+                    self.journal.lost = self.journal.lost.saturating_sub(1);
+                }
+                _ => {
+                    self.rewind(*to)?;
+                    self.left = None;
+                }
+            }
         }
         Ok(())
     }

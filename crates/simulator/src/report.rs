@@ -45,6 +45,7 @@ pub fn text(total: &Total) -> String {
     line("  ticks spared by that", figures.spared.to_string());
     line("saves, begun with one", format!("{}, {}", figures.saves, figures.late_joins));
     line("sessions taken up again", format!("{} ({} taken back)", figures.restarts, figures.rewinds));
+    line("  worlds left undecided", figures.undecided.to_string());
     line("  clients gone back", figures.rewound.to_string());
     line("  ticks given, inputs again", format!("{}, {}", figures.given, figures.sent_again));
     line("time-outs of links", figures.time_outs.to_string());
@@ -97,6 +98,7 @@ pub fn json(total: &Total) -> String {
     put("late_joins", figures.late_joins.to_string());
     put("restarts", figures.restarts.to_string());
     put("rewinds", figures.rewinds.to_string());
+    put("undecided", figures.undecided.to_string());
     put("rewound", figures.rewound.to_string());
     put("given", figures.given.to_string());
     put("sent_again", figures.sent_again.to_string());

@@ -1,8 +1,8 @@
 //! One world: a relay, its clients, the networks between them and a disk, in virtual time, from one seed.
 
 mod back;
-mod crash;
 mod client_side;
+mod crash;
 mod mischief;
 mod recovery;
 mod relay_side;
@@ -58,6 +58,8 @@ pub struct World<G: Playable> {
     planned: u64,
     calm: bool,
     done: bool,
+    /// The log lacks a rewind that nobody knows of any more: nothing can be told from here on.
+    undecided: bool,
     omissions_before: Option<BTreeMap<(SessionId, u16), u32>>,
     figures: Figures,
     faults: FaultCounts,
@@ -81,8 +83,12 @@ impl<G: Playable> World<G> {
         let clients = clients.collect();
         let mut secret = [0; 32];
         secret.fill_with(|| rng.below(256) as u8);
-        let config =
-            RelayConfig { ticks_per_packet: plan.ticks_per_packet, secret, compaction: plan.compaction(), finds: true };
+        let config = RelayConfig {
+            ticks_per_packet: plan.ticks_per_packet,
+            secret,
+            compaction: plan.compaction(),
+            finds: true,
+        };
         let mut world = World {
             now: Time::ZERO,
             relay: Relay::new(config),
@@ -103,6 +109,7 @@ impl<G: Playable> World<G> {
             planned: 0,
             calm: false,
             done: false,
+            undecided: false,
             omissions_before: None,
             figures: Figures::default(),
             faults: FaultCounts::default(),
@@ -125,7 +132,7 @@ impl<G: Playable> World<G> {
             self.run_relay();
             self.run_clients();
         }
-        if self.violation.is_none() {
+        if self.violation.is_none() && !self.undecided {
             self.finish();
         }
         let us = self.now.as_micros();
@@ -163,6 +170,9 @@ impl<G: Playable> World<G> {
     }
 
     fn fail(&mut self, checker: Checker, what: String) {
+        if self.undecided {
+            return;
+        }
         self.note(|| format!("VIOLATION {}: {what}", checker.name()));
         self.violation.get_or_insert(Violation { checker, at: self.now, what });
     }

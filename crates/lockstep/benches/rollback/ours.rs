@@ -42,7 +42,15 @@ impl<const WORDS: usize> Ours<WORDS> {
             wait_for: 0,
         };
         let mut peer: Box<Peer<Plain<WORDS>>> = Box::new(Peer::new(Time::ZERO, &join, Path::default()));
-        let claim = Claim { run: 1, member: 0, seat: None, since: Tick::ZERO, restarts: 0, from: Tick::ZERO, token: [9; 16] };
+        let claim = Claim {
+            run: 1,
+            member: 0,
+            seat: None,
+            since: Tick::ZERO,
+            restarts: 0,
+            from: Tick::ZERO,
+            token: [9; 16],
+        };
         let welcome = ToPeer::Welcome {
             seat: Some(Seat(0)),
             closed: Tick::ZERO,

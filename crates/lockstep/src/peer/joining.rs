@@ -3,7 +3,7 @@
 use sametick_sim::{Game, Seat, Tick, TickRate, Time, from_canonical};
 use sametick_wire::{Channel, Malformed};
 
-use crate::message::{Resume, ToPeer, ToRelay};
+use crate::message::{Claim, Resume, ToPeer, ToRelay};
 use crate::peer::{MAX_PREDICTED, Peer, Status};
 use crate::play::Play;
 use crate::rows::MAX_SEATS;
@@ -57,7 +57,10 @@ impl<G: Game> Peer<G> {
             return Err(Malformed::Forbidden);
         }
         // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
-        if self.claim.replace(claim).is_some_and(|before| before.run != claim.run) {
+        // The same if the session was taken up again since, and what it has is not even gone back from.
+        let is_void =
+            |before: Claim| before.run != claim.run || save.is_some() && before.restarts != claim.restarts;
+        if self.claim.replace(claim).is_some_and(is_void) {
             self.play = None;
         }
         if let Some(head) = save.filter(|head| head.tick < first && head.tick <= closed) {

@@ -37,7 +37,14 @@ impl Session {
             Some((own, _)) => Some(own),
             None => Some(match self.held_seat(now, resume.as_ref()) {
                 Some(held) => held,
-                None => self.free_seat(now, join.seat, join.resume.is_some())?,
+                None => match self.free_seat(now, join.seat, join.resume.is_some()) {
+                    Ok(seat) => seat,
+                    Err(_) if self.may_defer() => {
+                        self.deferred.push((member, Join { setup: Vec::new(), ..join.clone() }));
+                        return Ok(());
+                    }
+                    Err(error) => return Err(error),
+                },
             }),
         };
         if self.members.len() >= MAX_MEMBERS {
@@ -220,6 +227,7 @@ impl Session {
         if let Some(returning) = &mut self.returning {
             returning.forget(member);
         }
+        self.deferred.retain(|(other, _)| *other != member);
         let Some(membership) = self.members.remove(&member) else { return };
         self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
         self.on_giver_left(now, member, out);

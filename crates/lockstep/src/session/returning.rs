@@ -220,6 +220,25 @@ impl Session {
         Ok(())
     }
 
+    /// Whether seats are about to be left by those who did not come back, and somebody may wait for one.
+    pub(super) fn may_defer(&self) -> bool {
+        self.deferred.len() < MAX_MEMBERS && self.chairs.iter().flatten().any(|chair| chair.vacant)
+    }
+
+    /// Seats that nobody came back to are free: those who wait for one are let in.
+    pub(super) fn let_in_deferred(&mut self, now: Time, out: &mut Out) {
+        for (member, join) in core::mem::take(&mut self.deferred) {
+            if let Err(error) = self.join(now, member, &join, out) {
+                refuse(out, member, error.text());
+            }
+        }
+    }
+
+    /// How often it has been taken up again, the last time included: as many rewinds are in its log.
+    pub fn restarts(&self) -> u32 {
+        self.origin.restarts
+    }
+
     /// Those who wait and have a good claim: it, and what they have.
     fn reports(&self) -> Vec<(Member, Resume)> {
         let waiting = self.returning.iter().flat_map(|returning| &returning.waiting);
@@ -229,7 +248,8 @@ impl Session {
 
     /// Looks whether the session can go on.
     pub(crate) fn look_for_returning(&mut self, now: Time, out: &mut Out) {
-        let Some(returning) = self.returning.as_ref().filter(|returning| !returning.waiting.is_empty()) else {
+        let Some(returning) = self.returning.as_ref().filter(|returning| !returning.waiting.is_empty())
+        else {
             return;
         };
         let is_time = now >= returning.until;
@@ -266,6 +286,9 @@ impl Session {
             let from = last.map(|(_, resume)| resume.claim.from).min().unwrap_or(floor);
             let holds = from.max(floor).min(self.history.last());
             self.history.rewind(holds);
+            for _ in self.origin.restarts..newest {
+                out.push_bare(Output::Record(self.id, Record::Rewind { to: holds }));
+            }
             self.origin.restarts = newest;
         }
         let closed = self.history.last();
@@ -392,7 +415,14 @@ impl Session {
             let Some(chair) = chair.as_mut().filter(|chair| chair.vacant) else { continue };
             chair.leaving = Some(Leaving::TimedOut);
             let until = now.plus_micros(HOLD_US);
-            self.holds.push(Hold { seat, member: None, player: None, until, is_firm: false, kept: Vec::new() });
+            self.holds.push(Hold {
+                seat,
+                member: None,
+                player: None,
+                until,
+                is_firm: false,
+                kept: Vec::new(),
+            });
         }
     }
 }

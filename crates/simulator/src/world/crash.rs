@@ -1,8 +1,8 @@
 //! The relay is killed, with what its disk had not synced, and started again.
 
 use sametick_lockstep::relay::{Found, Kept, Relay};
-use sametick_lockstep::session::{Member, SessionId};
-use sametick_sim::Tick;
+use sametick_lockstep::session::{Member, Session, SessionId};
+use sametick_sim::{Tick, Time};
 
 use super::mischief::Event;
 use super::{NEVER, SECOND_US, World};
@@ -82,22 +82,34 @@ impl<G: Playable> World<G> {
         let mut kept = Kept::new(referee.facts.clone(), uid, left.rewinds, save);
         left.ticks.iter().skip(begun.0 as usize).for_each(|rows| kept.push(rows));
         let (id, ticks, last) = (referee.id, left.ticks.len(), referee.last());
-        self.plan_in(BACK_US, Event::Back(id));
+        self.plan_in(BACK_US, Event::Back(id, self.now));
         self.note(|| format!("the log of {id:?} has {ticks} ticks of {last}, and a save after {begun}"));
         Found::Kept(Box::new(kept))
     }
 
     /// A session goes on.
     pub(super) fn on_rewind(&mut self, id: SessionId, to: Tick) {
-        let Some(left) = self.referee(id).and_then(|referee| referee.left.as_ref()) else { return };
+        let restarts = self.relay.session(id).map_or(0, Session::restarts);
+        let Some(referee) = self.referee(id) else { return };
+        let Some(left) = &mut referee.left else { return };
         let is_back = left.ticks.len() > to.0 as usize;
+        left.rewinds += 1;
+        // The log had lost earlier ones.
+        left.is_last = left.rewinds >= restarts;
+        let is_lost = left.is_last && referee.is_log_behind();
         self.figures.restarts += 1;
         self.figures.rewinds += u64::from(is_back);
+        if is_lost {
+            self.note(|| "the log had lost a rewind, and nobody came who knew: no more can be told".into());
+            self.figures.undecided += 1;
+            (self.done, self.undecided) = (true, true);
+        }
     }
 
     /// It must have gone on by now.
-    pub(super) fn expect_back(&mut self, id: SessionId) {
-        let is_there = !self.relay_down && !self.relay_stalled;
+    pub(super) fn expect_back(&mut self, id: SessionId, found_at: Time) {
+        let is_same = self.referee(id).is_some_and(|referee| referee.found_at == Some(found_at));
+        let is_there = is_same && !self.relay_down && !self.relay_stalled;
         let session = self.relay.session(id).filter(|session| is_there && session.is_returning());
         if session.is_some_and(|session| session.members() > 0) {
             self.fail(Checker::Recovery, format!("{id:?} has not gone on"));

@@ -2,7 +2,7 @@
 
 use sametick_lockstep::peer::Status;
 use sametick_lockstep::session::{Member, SessionId};
-use sametick_sim::Tick;
+use sametick_sim::{Tick, Time};
 use sametick_wire::netem::Profile;
 
 use super::{SECOND_US, World};
@@ -36,7 +36,7 @@ pub(super) enum Event {
     /// A client notices that a link is dead.
     Notice(usize, Member),
     /// The session must have gone on.
-    Back(SessionId),
+    Back(SessionId, Time),
     /// The disk works again.
     MendDisk,
     /// A save is stored.
@@ -88,7 +88,7 @@ impl<G: Playable> World<G> {
                 Event::WakeRelay => self.wake_relay(),
                 Event::StartRelay => self.start_relay(),
                 Event::Notice(client, member) => self.on_notice(client, member),
-                Event::Back(id) => self.expect_back(id),
+                Event::Back(id, found_at) => self.expect_back(id, found_at),
                 Event::MendDisk => self.mend_disk(),
                 Event::Stored(id, tick) => self.on_stored(id, tick),
                 Event::Second => {
