@@ -177,7 +177,9 @@ impl<G: Playable> Referee<G> {
         let setup = from_canonical(&self.facts.setup);
         let setup = setup.map_err(|error| (Checker::Log, format!("{error:?}")))?;
         let at = to.0 as usize;
-        (self.closed.rows.truncate(at), self.closed.states.truncate(at), self.ticks.truncate(at));
+        self.closed.rows.truncate(at);
+        self.closed.states.truncate(at);
+        self.ticks.truncate(at);
         self.state = G::new(&setup);
         for rows in &self.ticks {
             decode_inputs(rows.iter().map(row_as_bytes), &mut self.inputs);
