@@ -126,6 +126,8 @@ pub struct Peer<G: Game> {
     loaded: (u32, u32),
     /// Closed ticks that are still to be simulated.
     backlog: Backlog,
+    /// It could not go back as far as it was told to, and has asked for everything: what comes before that is of no use.
+    awaits_first: bool,
     /// What the relay said that was found too late not to be the protocol.
     fault: Option<Malformed>,
 }
@@ -172,6 +174,7 @@ impl<G: Game> Peer<G> {
             loading: None,
             loaded: (0, 0),
             backlog: Backlog::new(),
+            awaits_first: false,
             fault: None,
         };
         peer.ask_to_join();
@@ -360,9 +363,10 @@ impl<G: Game> Peer<G> {
             ) => self.on_save_message(message),
             // Of no use before the save is there.
             (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
+            (ToPeer::Ticks { first, .. }, _) if self.awaits_first && first > Tick(1) => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
                 let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
-                self.asked_at = Some(self.now);
+                (self.asked_at, self.awaits_first) = (Some(self.now), false);
                 self.backlog.push(play.confirmed().0, Excerpt { first, ticks, start, bytes })
             }
             (ToPeer::GiveHashes { from, to }, Some(play)) => {

@@ -251,12 +251,12 @@ impl<G: Playable> Referee<G> {
         if let Some(sitting) = self.sittings.iter_mut().rfind(|it| it.seat == seat) {
             sitting.member = Some(member);
         }
-        if taken_from.is_some() && own.is_none() {
+        // A relay that was restarted cannot always tell who sat where long ago, and takes claims whose welcome was lost since.
+        let is_earlier = before.is_some_and(|before| before < self.first);
+        if taken_from.is_some() && own.is_none() && !is_earlier {
             return wrong("is given a seat that it did not claim");
         }
         desk.before = taken_from.and(before);
-        // A relay that was restarted cannot always tell who sat where long ago.
-        let is_earlier = before.is_some_and(|before| before < self.first);
         if !is_earlier && own.is_some_and(|own| own != seat) {
             return wrong("is given another seat than it has");
         }

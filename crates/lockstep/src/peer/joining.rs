@@ -84,7 +84,7 @@ impl<G: Game> Peer<G> {
         first: Tick,
         setup: &[u8],
     ) -> Result<(), Malformed> {
-        (self.loading, self.loaded) = (None, (0, 0));
+        (self.loading, self.loaded, self.awaits_first) = (None, (0, 0), false);
         match &mut self.play {
             // One that has confirmed nothing cannot know whether the session is still the same.
             Some(play) if first > Tick(1) && first == play.confirmed().0.next() => play.rejoin(seat, closed),
@@ -95,6 +95,7 @@ impl<G: Game> Peer<G> {
                     self.stats.rewinds += 1;
                 } else {
                     self.begin_anew(seat, closed, setup)?;
+                    self.awaits_first = true;
                     self.tell(Channel::Control, &ToRelay::Resend { from: Tick(1) });
                 }
             }

@@ -174,6 +174,7 @@ impl<G: Game> Peer<G> {
         let bytes = before.map(|loading| loading.bytes).unwrap_or_default();
         self.loading = Some(Loading { head, table, seat, closed, wanted: bytes.len(), bytes });
         self.backlog.clear();
+        self.awaits_first = false;
         self.status = Status::CatchingUp;
         self.want_pieces();
         Ok(())
