@@ -45,7 +45,7 @@ const LAYERS: &[Layer] = &[
     layer("wire", Kind::Pure, &["sim"], &[]),
     layer("lockstep", Kind::Pure, &["sim", "wire"], &[]),
     layer("room", Kind::Pure, &["sim", "wire"], &[]),
-    layer("session", Kind::Pure, &["wire"], &[]),
+    layer("session", Kind::Pure, &["sim", "wire"], &[]),
     layer("client", Kind::Pure, &["sim", "wire", "lockstep", "room", "session"], &[]),
     layer(GAMES, Kind::Pure, &["sim"], &["build-id"]),
     layer("examples/catch", Kind::Pure, &["sim"], &["build-id"]),

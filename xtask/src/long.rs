@@ -21,6 +21,7 @@ Proofs:
   players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
   saves     saves brought by racing clients, some killed; S3 and folder  N operations (default 200000)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
+  sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
   locked    a room of 200 bots whose database another program locks        N seconds (default 62)
@@ -45,6 +46,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "players", amount: 10_000, run: players },
     Proof { name: "saves", amount: 200_000, run: saves },
     Proof { name: "rooms", amount: 20_000, run: rooms },
+    Proof { name: "sessions", amount: 100_000, run: sessions },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "arena", amount: 62, run: crowd::run },
     Proof { name: "locked", amount: 62, run: crowd::run_locked },
@@ -114,6 +116,14 @@ fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {
     for tests in ["rooms::", "returns::"] {
         let arena = ["-p", "sametick-simulator", "--test", "it", tests];
         release_test(workspace, &arena, "SAMETICK_SEEDS", seeds / 10)?;
+    }
+    Ok(())
+}
+
+fn sessions(workspace: &Workspace, histories: u64) -> Result<()> {
+    for tests in ["world::", "random::"] {
+        let test = ["-p", "sametick-session", "--test", "it", tests];
+        release_test(workspace, &test, "SAMETICK_SEEDS", histories)?;
     }
     Ok(())
 }

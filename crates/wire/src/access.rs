@@ -22,11 +22,16 @@ const SALT: &[u8] = b"sametick access 1";
 /// What a passphrase is stretched to, and everything else derived from: as good as the passphrase itself, for whoever keeps it.
 /// Slow on purpose.
 pub fn root_of(passphrase: &str) -> [u8; 32] {
+    stretch(passphrase, SALT)
+}
+
+/// What a word that people choose comes down to, so that each guess is slow. A salt has at least eight bytes.
+pub fn stretch(word: &str, salt: &[u8]) -> [u8; 32] {
     let (memory, passes, lanes) = KDF;
     let params = argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
     let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
     let mut root = [0; 32];
-    kdf.hash_password_into(passphrase.as_bytes(), SALT, &mut root)
+    kdf.hash_password_into(word.as_bytes(), salt, &mut root)
         .expect("salt and output have good lengths");
     root
 }

@@ -1,0 +1,291 @@
+//! What a gateway knows of hosts and sessions. It is a list, not the truth: each host's own word is, and a list that is old costs
+//! whoever believed it one more question.
+//!
+//! Behind [`Catalog`] there may be this process's memory ([`Remembered`]), a file, or something that several gateways have
+//! together. Whatever it is, it may be old, empty or wrong for a while; what it must not do is lose a host because one answer is
+//! missing. docs/sessions.md has the rules.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use crate::id::{HostId, Incarnation, Key, SessionId};
+use crate::message::{Filter, Summary};
+use crate::name::Name;
+use crate::placing::{Beat, Standing};
+use crate::settings::{Mode, Settings};
+
+/// A host that has been silent for so long gets no new sessions: five beats.
+pub const QUIET_US: u64 = 10_000_000;
+
+/// A host that has been silent for so long is lost, and its players are told.
+pub const LOST_US: u64 = 60_000_000;
+
+/// A host that has been silent for so long is not listed any more, nor are its sessions. Should it come back, it tells of them.
+pub const FORGOTTEN_US: u64 = 10 * 60_000_000;
+
+/// So many lives of a host that did not end in order, within so long, and it gets no new sessions for a while.
+pub const MAX_CRASHES: usize = 3;
+/// See [`MAX_CRASHES`].
+pub const CRASHES_WITHIN_US: u64 = 60_000_000;
+/// For how long it gets none.
+pub const QUARANTINE_US: u64 = 5 * 60_000_000;
+
+/// So many hosts are known at once.
+pub const MAX_HOSTS: usize = 1_024;
+
+/// How a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It says how it is.
+    Good,
+    /// It has been silent for [`QUIET_US`].
+    Quiet,
+    /// It has been silent for [`LOST_US`].
+    Lost,
+    /// It takes no more sessions, and will end or has ended in order.
+    Draining,
+    /// It has crashed too often.
+    Quarantined,
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostState {
+    /// Where players reach it.
+    pub address: String,
+    /// In which life it is.
+    pub life: Incarnation,
+    /// How it is.
+    pub health: Health,
+    /// How many sessions it takes.
+    pub capacity: u16,
+    /// How many it has.
+    pub sessions: usize,
+}
+
+/// What a gateway knows.
+pub trait Catalog {
+    /// A host says how it is. What it does not name any more is over: it is its own word. An older word than the last is none.
+    fn beat(&mut self, now: Time, host: HostId, beat: &Beat);
+    /// A host ends this life in order.
+    fn bye(&mut self, now: Time, host: HostId, life: Incarnation);
+    /// A host says how a session is, in an answer that it gave in this life, after so many beats.
+    fn note(&mut self, session: &Standing, life: Incarnation, beats: u64);
+    /// A host says that there is no such session.
+    fn forget(&mut self, session: SessionId);
+    /// Time has passed. Returns the hosts that are lost since it was asked last.
+    fn pass_time(&mut self, now: Time) -> Vec<HostId>;
+    /// When time will have passed for somebody.
+    fn wake_at(&self) -> Option<Time>;
+    /// What is known of a host.
+    fn host(&self, now: Time, host: HostId) -> Option<HostState>;
+    /// All hosts.
+    fn hosts(&self) -> Vec<HostId>;
+    /// Hosts that may take such a session, those with the most room first.
+    fn candidates(&self, now: Time, settings: &Settings) -> Vec<HostId>;
+    /// The session that was made by a request.
+    fn made_by(&self, key: Key) -> Option<SessionId>;
+    /// The sessions of a host.
+    fn sessions_of(&self, host: HostId) -> Vec<SessionId>;
+    /// At most so many of the sessions that somebody wants to see, and whether there are more. Those of lost hosts are not among
+    /// them.
+    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Summary>, bool);
+    /// Changes whenever lists may be others.
+    fn version(&self) -> u64;
+}
+
+/// What is known of a host, in memory.
+#[derive(Clone, Debug)]
+struct Known {
+    life: Incarnation,
+    beats: u64,
+    heard_at: Time,
+    address: String,
+    capacity: u16,
+    is_draining: bool,
+    /// This life has ended in order.
+    has_ended: bool,
+    is_lost: bool,
+    offers: Vec<(Name, Mode)>,
+    crashes: Vec<Time>,
+    quarantined_until: Time,
+    /// With the number of beats before which it is no news that a session is not named.
+    sessions: BTreeMap<SessionId, (Standing, u64)>,
+}
+
+/// A catalog in this process's memory.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    hosts: BTreeMap<HostId, Known>,
+    version: u64,
+}
+
+impl Known {
+    fn new(now: Time, beat: &Beat) -> Known {
+        Known {
+            life: beat.life,
+            beats: 0,
+            heard_at: now,
+            address: String::new(),
+            capacity: 0,
+            is_draining: false,
+            has_ended: false,
+            is_lost: false,
+            offers: Vec::new(),
+            crashes: Vec::new(),
+            quarantined_until: Time::ZERO,
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    fn health(&self, now: Time) -> Health {
+        let silent_us = now.micros_since(self.heard_at);
+        match () {
+            () if silent_us >= LOST_US => Health::Lost,
+            () if now < self.quarantined_until => Health::Quarantined,
+            () if self.is_draining => Health::Draining,
+            () if silent_us >= QUIET_US => Health::Quiet,
+            () => Health::Good,
+        }
+    }
+
+    /// Another life has begun.
+    fn begin_life(&mut self, now: Time, life: Incarnation) {
+        if !self.has_ended {
+            self.crashes.retain(|at| now.micros_since(*at) < CRASHES_WITHIN_US);
+            self.crashes.push(now);
+            if self.crashes.len() >= MAX_CRASHES {
+                self.quarantined_until = now.plus_micros(QUARANTINE_US);
+                self.crashes.clear();
+            }
+        }
+        (self.life, self.beats, self.has_ended) = (life, 0, false);
+        // What was noted in the last life may be gone: the next word decides.
+        self.sessions.values_mut().for_each(|(_, beats)| *beats = 0);
+    }
+}
+
+impl Catalog for Remembered {
+    fn beat(&mut self, now: Time, host: HostId, beat: &Beat) {
+        if !self.hosts.contains_key(&host) && self.hosts.len() >= MAX_HOSTS {
+            return;
+        }
+        let known = self.hosts.entry(host).or_insert_with(|| Known::new(now, beat));
+        if (beat.life, beat.number) <= (known.life, known.beats) || beat.life == known.life && known.has_ended
+        {
+            return;
+        }
+        if beat.life > known.life {
+            known.begin_life(now, beat.life);
+        }
+        (known.beats, known.heard_at, known.is_lost) = (beat.number, now, false);
+        (known.capacity, known.is_draining) = (beat.capacity, beat.is_draining);
+        known.address.clone_from(&beat.address);
+        known.offers.clone_from(&beat.offers);
+        known.sessions.retain(|_, (_, beats)| *beats >= beat.number);
+        for standing in beat.sessions.iter().filter(|standing| standing.summary.session.host == host) {
+            known.sessions.insert(standing.summary.session, (standing.clone(), 0));
+        }
+        self.version += 1;
+    }
+
+    fn bye(&mut self, now: Time, host: HostId, life: Incarnation) {
+        if let Some(known) = self.hosts.get_mut(&host).filter(|known| known.life == life) {
+            (known.has_ended, known.is_draining, known.heard_at) = (true, true, now);
+            self.version += 1;
+        }
+    }
+
+    fn note(&mut self, standing: &Standing, life: Incarnation, beats: u64) {
+        let id = standing.summary.session;
+        if let Some(known) =
+            self.hosts.get_mut(&id.host).filter(|known| life == known.life && beats >= known.beats)
+        {
+            known.sessions.insert(id, (standing.clone(), beats));
+            self.version += 1;
+        }
+    }
+
+    fn forget(&mut self, session: SessionId) {
+        if let Some(known) = self.hosts.get_mut(&session.host) {
+            known.sessions.remove(&session);
+            self.version += 1;
+        }
+    }
+
+    fn pass_time(&mut self, now: Time) -> Vec<HostId> {
+        let count = self.hosts.len();
+        self.hosts.retain(|_, known| now.micros_since(known.heard_at) < FORGOTTEN_US);
+        let mut lost = Vec::new();
+        for (host, known) in &mut self.hosts {
+            if !known.is_lost && now.micros_since(known.heard_at) >= LOST_US {
+                known.is_lost = true;
+                lost.push(*host);
+            }
+        }
+        self.version += u64::from(count != self.hosts.len() || !lost.is_empty());
+        lost
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        let due =
+            |known: &Known| known.heard_at.plus_micros(if known.is_lost { FORGOTTEN_US } else { LOST_US });
+        self.hosts.values().map(due).min()
+    }
+
+    fn host(&self, now: Time, host: HostId) -> Option<HostState> {
+        let known = self.hosts.get(&host)?;
+        Some(HostState {
+            address: known.address.clone(),
+            life: known.life,
+            health: known.health(now),
+            capacity: known.capacity,
+            sessions: known.sessions.len(),
+        })
+    }
+
+    fn hosts(&self) -> Vec<HostId> {
+        self.hosts.keys().copied().collect()
+    }
+
+    fn candidates(&self, now: Time, settings: &Settings) -> Vec<HostId> {
+        let room = |known: &Known| usize::from(known.capacity).saturating_sub(known.sessions.len());
+        let has_it = |known: &Known| {
+            known.offers.iter().any(|(game, mode)| (game, *mode) == (&settings.game, settings.mode))
+        };
+        let is_good = |known: &Known| known.health(now) == Health::Good && room(known) > 0 && has_it(known);
+        let mut good: Vec<(usize, HostId)> = self
+            .hosts
+            .iter()
+            .filter(|(_, known)| is_good(known))
+            .map(|(id, known)| (room(known), *id))
+            .collect();
+        good.sort_by_key(|(room, id)| (usize::MAX - room, *id));
+        good.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn made_by(&self, key: Key) -> Option<SessionId> {
+        let all = self.hosts.values().flat_map(|known| known.sessions.iter());
+        all.into_iter().find(|(_, (standing, _))| standing.key == key).map(|(id, _)| *id)
+    }
+
+    fn sessions_of(&self, host: HostId) -> Vec<SessionId> {
+        self.hosts.get(&host).map(|known| known.sessions.keys().copied().collect()).unwrap_or_default()
+    }
+
+    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Summary>, bool) {
+        let there = self.hosts.values().filter(|known| known.health(now) != Health::Lost && !known.has_ended);
+        let all = there.flat_map(|known| known.sessions.values().map(|(standing, _)| &standing.summary));
+        let mut wanted: Vec<&Summary> = all.filter(|summary| filter.wants(summary)).collect();
+        wanted.sort_by_key(|summary| (u16::MAX - summary.players, summary.session));
+        let is_more = wanted.len() > most;
+        (wanted.into_iter().take(most).cloned().collect(), is_more)
+    }
+
+    fn version(&self) -> u64 {
+        self.version
+    }
+}

@@ -1,0 +1,386 @@
+//! A gateway: tells people which sessions there are, and brings them to the hosts. It decides nothing about a session, and nothing
+//! lives only in its memory: one that was killed hears of every session from the hosts. [`Gateway`] ↔ [`Host`](crate::host::Host).
+//!
+//! After each [`Gateway::handle`], [`Gateway::poll_output`] is called until it says [`Output::WakeAt`].
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+use sametick_wire::identity::PlayerId;
+
+use crate::catalog::{Catalog, Health};
+use crate::id::{HostId, Key, SessionId, Source};
+use crate::message::{Ask, Filter, Refusal, Reply};
+use crate::placing::{FromHost, Granted, ToHost};
+use crate::settings::Settings;
+
+/// A host that has not answered is asked again after so long.
+pub const AGAIN_US: u64 = 1_000_000;
+
+/// After so long somebody who asks is told that there is no answer.
+pub const GIVE_UP_US: u64 = 8_000_000;
+
+/// A gateway that has just begun waits so long for hosts to be heard of: more than two beats.
+pub const HEARING_US: u64 = 5_000_000;
+
+/// The most sessions in one list.
+pub const MAX_LISTED: usize = 100;
+
+/// Whoever follows a list is told of changes no more often than this.
+pub const TELL_EVERY_US: u64 = 500_000;
+
+/// So many wait for a host's answer at once.
+pub const MAX_PENDING: usize = 4_096;
+
+/// So many of one client's.
+const MAX_PENDING_EACH: usize = 4;
+
+/// So many follow a list.
+pub const MAX_FOLLOWERS: usize = 10_000;
+
+/// A client's connection, as the driver names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// What happens to a gateway.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A client asks for something.
+    Ask(Asking),
+    /// A client's connection has ended.
+    Gone(ClientId),
+    /// A host says something.
+    Host(HostId, FromHost),
+    /// The process is to end: no new sessions.
+    Drain,
+    /// The time of `WakeAt` has come.
+    Timeout,
+}
+
+/// A client asks for something.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// Which client.
+    pub client: ClientId,
+    /// Its own number for it.
+    pub seq: u64,
+    /// Who it is: the driver has made sure.
+    pub player: PlayerId,
+    /// Where it comes from.
+    pub source: Source,
+    /// What it asks.
+    pub ask: Ask,
+}
+
+/// What a gateway wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Answer a client; without a number it is what it follows.
+    Reply(ClientId, Option<u64>, Reply),
+    /// Ask a host.
+    Host(HostId, ToHost),
+    /// A host is lost, and with it these sessions: players who ask are to be told.
+    Lost(HostId, Vec<SessionId>),
+    /// Nothing more before this time.
+    WakeAt(Option<Time>),
+}
+
+/// What somebody waits for.
+struct Pending {
+    client: ClientId,
+    seq: u64,
+    what: ToHost,
+    /// For a new session: of what kind.
+    settings: Option<Settings>,
+    /// Who is asked.
+    host: Option<HostId>,
+    /// Who has no place.
+    refused: BTreeSet<HostId>,
+    again_at: Time,
+    until: Time,
+}
+
+struct Follower {
+    filter: Filter,
+    told: u64,
+}
+
+/// A gateway.
+pub struct Gateway<C> {
+    catalog: C,
+    now: Time,
+    born_at: Time,
+    pending: BTreeMap<u64, Pending>,
+    followers: BTreeMap<ClientId, Follower>,
+    tell_at: Time,
+    next: u64,
+    is_draining: bool,
+    outputs: VecDeque<Output>,
+}
+
+impl<C: Catalog> Gateway<C> {
+    /// A gateway that knows what its catalog does. `run` is other than in any life before, so that late answers to those are
+    /// taken for none.
+    pub fn new(now: Time, catalog: C, run: u32) -> Gateway<C> {
+        Gateway {
+            catalog,
+            now,
+            born_at: now,
+            pending: BTreeMap::new(),
+            followers: BTreeMap::new(),
+            tell_at: now,
+            next: u64::from(run) << 32,
+            is_draining: false,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// What it knows.
+    pub fn catalog(&self) -> &C {
+        &self.catalog
+    }
+
+    /// How many wait for an answer.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Takes in what happened.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        self.now = self.now.max(now);
+        match input {
+            Input::Ask(asking) => self.ask(asking),
+            Input::Gone(client) => {
+                self.pending.retain(|_, pending| pending.client != client);
+                self.followers.remove(&client);
+            }
+            Input::Host(host, said) => self.heard(host, said),
+            Input::Drain => self.is_draining = true,
+            Input::Timeout => {}
+        }
+        self.pass_time();
+    }
+
+    /// What is wanted next.
+    pub fn poll_output(&mut self) -> Output {
+        self.outputs.pop_front().unwrap_or_else(|| Output::WakeAt(self.wake_at()))
+    }
+
+    fn ask(&mut self, asking: Asking) {
+        let Asking { client, seq, player, source, ask } = asking;
+        let number = self.next + 1;
+        let (what, settings) = match ask {
+            Ask::List { filter, follow } => return self.list(client, seq, filter, follow),
+            Ask::Create { .. } if self.is_draining => return self.refuse(client, seq, Refusal::Stopping),
+            Ask::Create { key, name, settings, password } => {
+                let place =
+                    ToHost::Place { key: key.of(player), player, name, settings: settings.clone(), password };
+                (place, Some(settings))
+            }
+            Ask::Join { session, name, password, seat } => {
+                (ToHost::Reserve { ask: number, session, player, name, password, seat, source }, None)
+            }
+        };
+        let own = self.pending.values().filter(|pending| pending.client == client).count();
+        if self.pending.len() >= MAX_PENDING || own >= MAX_PENDING_EACH {
+            return self.refuse(client, seq, Refusal::Busy);
+        }
+        self.next = number;
+        let until = self.now.plus_micros(GIVE_UP_US);
+        let (host, refused, again_at) = (None, BTreeSet::new(), self.now);
+        let pending = Pending { client, seq, what, settings, host, refused, again_at, until };
+        self.pending.insert(number, pending);
+        self.send(number);
+    }
+
+    fn list(&mut self, client: ClientId, seq: u64, filter: Filter, follow: bool) {
+        let (sessions, more) = self.catalog.list(self.now, &filter, MAX_LISTED);
+        self.outputs.push_back(Output::Reply(client, Some(seq), Reply::Sessions { sessions, more }));
+        self.followers.remove(&client);
+        if follow && self.followers.len() < MAX_FOLLOWERS {
+            self.followers.insert(client, Follower { filter, told: self.catalog.version() });
+        }
+    }
+
+    fn refuse(&mut self, client: ClientId, seq: u64, refusal: Refusal) {
+        self.outputs.push_back(Output::Reply(client, Some(seq), Reply::Refused(refusal)));
+    }
+
+    /// Asks the host, or finds one to ask.
+    fn send(&mut self, number: u64) {
+        let Some(pending) = self.pending.get(&number) else { return };
+        let host = match &pending.what {
+            ToHost::Reserve { session, .. } => self.owner(*session),
+            ToHost::Place { key, .. } => pending.host.or_else(|| self.host_for(*key, pending)),
+        };
+        let is_hearing = self.now.micros_since(self.born_at) < HEARING_US;
+        let Some(pending) = self.pending.get_mut(&number) else { return };
+        pending.again_at = self.now.plus_micros(AGAIN_US);
+        pending.host = host;
+        match host {
+            Some(host) => self.outputs.push_back(Output::Host(host, pending.what.clone())),
+            // Hosts that are there will be heard of soon.
+            None if is_hearing => {}
+            None => {
+                let is_new = pending.settings.is_some();
+                self.finish(number, Reply::Refused(if is_new { Refusal::NoHost } else { Refusal::NotFound }));
+            }
+        }
+    }
+
+    /// Whose session it is: that is in its name, whatever lists say.
+    fn owner(&self, session: SessionId) -> Option<HostId> {
+        self.catalog.host(self.now, session.host).map(|_| session.host)
+    }
+
+    /// The host that has it already, or the one with the most room.
+    fn host_for(&self, key: Key, pending: &Pending) -> Option<HostId> {
+        let made = self.catalog.made_by(key).map(|session| session.host);
+        let settings = pending.settings.as_ref()?;
+        let fresh = || self.catalog.candidates(self.now, settings);
+        made.or_else(|| fresh().into_iter().find(|host| !pending.refused.contains(host)))
+    }
+
+    fn heard(&mut self, host: HostId, said: FromHost) {
+        match said {
+            FromHost::Beat(beat) => {
+                let is_new = self.catalog.host(self.now, host).is_none();
+                self.catalog.beat(self.now, host, &beat);
+                if is_new {
+                    let unasked = self.pending.iter().filter(|(_, pending)| pending.host.is_none());
+                    for number in unasked.map(|(number, _)| *number).collect::<Vec<_>>() {
+                        self.send(number);
+                    }
+                }
+            }
+            FromHost::Bye(life) => self.catalog.bye(self.now, host, life),
+            FromHost::Placed { key, answer } => self.placed(host, key, &answer),
+            FromHost::Reserved { ask, answer, exists } => self.reserved(host, ask, answer, exists),
+        }
+    }
+
+    fn placed(&mut self, host: HostId, key: Key, answer: &Result<Granted, Refusal>) {
+        let is_it = |pending: &Pending| {
+            pending.host == Some(host)
+                && matches!(&pending.what, ToHost::Place { key: asked, .. } if *asked == key)
+        };
+        let numbers: Vec<u64> =
+            self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(number, _)| *number).collect();
+        if let Ok(granted) = answer
+            && granted.standing.summary.session.host == host
+        {
+            self.catalog.note(&granted.standing, granted.life, granted.beats);
+        }
+        for number in numbers {
+            match answer {
+                Ok(granted) => self.go(number, host, granted),
+                Err(Refusal::NoHost | Refusal::Stopping | Refusal::Busy) => {
+                    if let Some(pending) = self.pending.get_mut(&number) {
+                        pending.refused.insert(host);
+                        pending.host = None;
+                    }
+                    self.send_elsewhere(number);
+                }
+                Err(refusal) => self.finish(number, Reply::Refused(*refusal)),
+            }
+        }
+    }
+
+    /// A host has no place: the next, or nobody.
+    fn send_elsewhere(&mut self, number: u64) {
+        let Some(pending) = self.pending.get(&number) else { return };
+        let ToHost::Place { key, .. } = &pending.what else { return };
+        match self.host_for(*key, pending).filter(|host| !pending.refused.contains(host)) {
+            Some(_) => self.send(number),
+            None => self.finish(number, Reply::Refused(Refusal::NoHost)),
+        }
+    }
+
+    fn reserved(&mut self, host: HostId, ask: u64, answer: Result<Granted, Refusal>, exists: bool) {
+        let Some(pending) = self.pending.get(&ask).filter(|pending| pending.host == Some(host)) else {
+            return;
+        };
+        let ToHost::Reserve { session, .. } = pending.what else { return };
+        if !exists {
+            // The list was old. The host's own word counts.
+            self.catalog.forget(session);
+        }
+        match answer {
+            Ok(granted) => {
+                self.catalog.note(&granted.standing, granted.life, granted.beats);
+                self.go(ask, host, &granted);
+            }
+            Err(refusal) => self.finish(ask, Reply::Refused(refusal)),
+        }
+    }
+
+    fn go(&mut self, number: u64, host: HostId, granted: &Granted) {
+        let address = self.catalog.host(self.now, host).map(|state| state.address);
+        let reply = match address {
+            Some(address) => {
+                let session = granted.standing.summary.session;
+                Reply::Go { session, address, ticket: granted.ticket.clone() }
+            }
+            None => Reply::Refused(Refusal::Unavailable),
+        };
+        self.finish(number, reply);
+    }
+
+    fn finish(&mut self, number: u64, reply: Reply) {
+        if let Some(pending) = self.pending.remove(&number) {
+            self.outputs.push_back(Output::Reply(pending.client, Some(pending.seq), reply));
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let now = self.now;
+        for host in self.catalog.pass_time(now) {
+            let sessions = self.catalog.sessions_of(host);
+            self.outputs.push_back(Output::Lost(host, sessions));
+        }
+        let due: Vec<(u64, bool)> = self
+            .pending
+            .iter()
+            .filter(|(_, pending)| pending.again_at <= now || pending.until <= now)
+            .map(|(number, pending)| (*number, pending.until <= now))
+            .collect();
+        for (number, is_over) in due {
+            if is_over {
+                self.finish(number, Reply::Refused(Refusal::Unavailable));
+            } else {
+                self.send(number);
+            }
+        }
+        if self.tell_at <= now && self.has_news() {
+            self.tell_followers();
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        let version = self.catalog.version();
+        self.followers.values().any(|follower| follower.told != version)
+    }
+
+    fn tell_followers(&mut self) {
+        self.tell_at = self.now.plus_micros(TELL_EVERY_US);
+        let version = self.catalog.version();
+        for (client, follower) in &mut self.followers {
+            if core::mem::replace(&mut follower.told, version) != version {
+                let (sessions, more) = self.catalog.list(self.now, &follower.filter, MAX_LISTED);
+                self.outputs.push_back(Output::Reply(*client, None, Reply::Sessions { sessions, more }));
+            }
+        }
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        let pending = self.pending.values().map(|pending| pending.again_at.min(pending.until));
+        let tell = self.has_news().then_some(self.tell_at);
+        pending.chain(tell).chain(self.catalog.wake_at()).min()
+    }
+
+    /// How a host is.
+    pub fn health(&self, host: HostId) -> Option<Health> {
+        self.catalog.host(self.now, host).map(|state| state.health)
+    }
+}

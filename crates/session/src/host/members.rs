@@ -1,0 +1,115 @@
+//! Members and their sessions, and what sessions want.
+
+use sametick_wire::Member;
+use sametick_wire::identity::{PlayerId, Token};
+
+use super::{Grave, Host, MAX_GRAVES, Output, REMEMBERED_US, Work};
+use crate::id::SessionId;
+use crate::message::{Closing, Ending};
+use crate::session;
+
+impl Host {
+    pub(super) fn arrive(&mut self, member: Member, shown: &str) {
+        let Ok(ticket) = self.seal.open(self.now, shown) else {
+            return self.outputs.push_back(Output::Close(member, Closing::BadTicket));
+        };
+        self.enter(member, ticket.session, Closing::BadTicket, session::Input::Arrive(member, ticket));
+    }
+
+    pub(super) fn resume(&mut self, member: Member, session: SessionId, player: PlayerId, token: Token) {
+        self.enter(member, session, Closing::BadToken, session::Input::Resume(member, player, token));
+    }
+
+    fn enter(&mut self, member: Member, session: SessionId, closing: Closing, input: session::Input) {
+        if self.members.contains_key(&member) {
+            // A connection is one member's.
+            return;
+        }
+        if self.running.contains_key(&session) {
+            self.members.insert(member, session);
+            return self.pass_to(session, input);
+        }
+        let over = self.graves.get(&session).map(|grave| Closing::Over(grave.ending));
+        self.outputs.push_back(Output::Close(member, over.unwrap_or(closing)));
+    }
+
+    pub(super) fn pass_to_that_of(&mut self, member: Member, input: session::Input) {
+        if let Some(session) = self.session_of(member) {
+            self.pass_to(session, input);
+        }
+    }
+
+    pub(super) fn pass_to(&mut self, id: SessionId, input: session::Input) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.session.handle(self.now, input);
+            self.drain(id);
+        }
+    }
+
+    /// Takes out what a session wants.
+    pub(super) fn drain(&mut self, id: SessionId) {
+        while let Some(running) = self.running.get_mut(&id) {
+            let output = match running.session.poll_output() {
+                session::Output::WakeAt(at) => {
+                    running.wake_at = at;
+                    break;
+                }
+                session::Output::Suspended => {
+                    running.is_suspended = true;
+                    Output::Suspended(id)
+                }
+                session::Output::Reserved(ask, answer) => {
+                    self.answer(ask, answer);
+                    continue;
+                }
+                session::Output::Weigh(work, salt, password) => {
+                    self.next += 1;
+                    self.works.insert(self.next, Work::Session(id, work));
+                    Output::Weigh(self.next, salt, password)
+                }
+                session::Output::Store(number) => Output::Store(id, number),
+                session::Output::Tell(member, event) => Output::Tell(member, event),
+                session::Output::Answer(member, seq, answer) => Output::Answer(member, seq, answer),
+                session::Output::Close(member, why) => {
+                    self.members.remove(&member);
+                    Output::Close(member, why)
+                }
+                session::Output::Begin { round, again } => Output::Begin { session: id, round, again },
+                session::Output::Manned(seat, player) => Output::Manned(id, seat, player),
+                session::Output::Unmanned(seat) => Output::Unmanned(id, seat),
+                session::Output::Finish => Output::Finish(id),
+                session::Output::Closed(ending) => {
+                    self.bury(id, ending);
+                    continue;
+                }
+            };
+            self.outputs.push_back(output);
+        }
+        self.has_news();
+    }
+
+    /// A session is over. That of a game that crashed too often is kept on disk, so that its players are told why also after
+    /// another crash.
+    fn bury(&mut self, id: SessionId, ending: Ending) {
+        let Some(running) = self.running.remove(&id) else { return };
+        let is_stored = ending == Ending::Quarantined;
+        let until = self.now.plus_micros(REMEMBERED_US);
+        self.graves.insert(id, Grave { key: running.session.key(), ending, until, is_stored });
+        self.outputs.push_back(Output::Over(id, ending));
+        if !is_stored {
+            self.outputs.push_back(Output::Delete(id));
+        }
+        if self.graves.len() > MAX_GRAVES {
+            let oldest = self.graves.iter().min_by_key(|(_, grave)| grave.until).map(|(id, _)| *id);
+            oldest.into_iter().for_each(|oldest| self.forget(oldest));
+        }
+    }
+
+    pub(super) fn forget(&mut self, id: SessionId) {
+        let Some(grave) = self.graves.remove(&id) else { return };
+        self.keys.remove(&grave.key);
+        if grave.is_stored {
+            self.outputs.push_back(Output::Delete(id));
+        }
+    }
+}

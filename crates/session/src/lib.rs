@@ -1,0 +1,21 @@
+//! Sessions before, between and after games: lobby, seats, tickets, returns, and where sessions are placed.
+//!
+//! [`session`] is the life of one session. [`host`] ↔ [`gateway`] is where sessions are and how they are found. docs/sessions.md
+//! has the rules.
+#![no_std]
+
+extern crate alloc;
+
+pub mod catalog;
+pub mod gateway;
+pub mod host;
+pub mod id;
+pub mod message;
+pub mod name;
+pub mod pace;
+pub mod password;
+pub mod placing;
+pub mod plan;
+pub mod session;
+pub mod settings;
+pub mod ticket;

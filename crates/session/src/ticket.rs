@@ -1,0 +1,237 @@
+//! Tickets to come in once, and tokens to come back. Both are made from the secret of a host: neither has to be kept, and neither
+//! can be guessed.
+
+use alloc::string::String;
+use core::fmt;
+
+use sametick_sim::{Seat, Time};
+use sametick_wire::identity::{PlayerId, Token};
+use sametick_wire::{control, hex};
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
+
+use crate::id::{Incarnation, SessionId, player};
+
+/// For how long a ticket is good: long enough to open a connection on a slow network.
+pub const TICKET_US: u64 = 15_000_000;
+
+/// Tokens that were given to one player and may still be good: more of them are not made before one was used.
+pub const MAX_TOKENS: u32 = 4;
+
+/// The longest ticket that is read, in bytes: ours are shorter.
+const MAX_TICKET: usize = 160;
+
+const SEAL_LEN: usize = 16;
+
+/// Keeps apart what is made from one secret.
+const TICKETS: &[u8] = b"tickets of this life";
+const TOKENS: &[u8] = b"tokens of a session";
+const SALTS: &[u8] = b"salts of a session";
+
+/// What lets a player in: made by the host of a session, for one arrival. One that was read was made by this life of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ticket {
+    /// Into which session.
+    pub session: SessionId,
+    /// Whom.
+    #[serde(with = "player")]
+    pub player: PlayerId,
+    /// Onto which seat, if onto one.
+    pub seat: Option<Seat>,
+    /// Tells it from all others of the session.
+    pub nonce: u64,
+    /// Until when, in microseconds of the host's clock.
+    until_us: u64,
+}
+
+impl Ticket {
+    /// A ticket that is good from now on.
+    pub fn new(now: Time, session: SessionId, player: PlayerId, seat: Option<Seat>, nonce: u64) -> Ticket {
+        let until_us = now.plus_micros(TICKET_US).as_micros();
+        Ticket { session, player, seat, nonce, until_us }
+    }
+
+    /// Until when it is good.
+    pub fn until(&self) -> Time {
+        Time::from_micros(self.until_us)
+    }
+}
+
+/// A ticket as it travels. Shown to nobody but its player.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed(pub String);
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sealed(…)")
+    }
+}
+
+/// Why somebody does not get in with a ticket. For counters: they are all told the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadTicket {
+    /// It was not made by this life of this host, or was changed.
+    Forged,
+    /// Its time is over.
+    Expired,
+    /// It was used, or its place was given up.
+    Used,
+}
+
+/// What seals tickets in one life of a host.
+#[derive(Clone)]
+pub struct Seal([u8; 32]);
+
+impl Seal {
+    /// That of a life of the host with this secret.
+    pub fn new(secret: &[u8; 32], life: Incarnation) -> Seal {
+        Seal(*keyed(secret, TICKETS, &life.0.to_le_bytes()).as_bytes())
+    }
+
+    /// A ticket as it travels.
+    pub fn seal(&self, ticket: &Ticket) -> Sealed {
+        let mut bytes = control::to_bytes(ticket);
+        let mac = blake3::keyed_hash(&self.0, &bytes);
+        bytes.extend(mac.as_bytes().iter().take(SEAL_LEN));
+        Sealed(hex::to_hex(&bytes))
+    }
+
+    /// Reads what somebody shows. Whether it was used its session knows.
+    pub fn open(&self, now: Time, shown: &str) -> Result<Ticket, BadTicket> {
+        let bytes = read_hex(shown).ok_or(BadTicket::Forged)?;
+        let (said, mac) = bytes.split_last_chunk::<SEAL_LEN>().ok_or(BadTicket::Forged)?;
+        let made = blake3::keyed_hash(&self.0, said);
+        let is_ours = made.as_bytes().first_chunk::<SEAL_LEN>().is_some_and(|made| made.ct_eq(mac).into());
+        if !is_ours {
+            return Err(BadTicket::Forged);
+        }
+        let ticket: Ticket = control::from_bytes(said).map_err(|_| BadTicket::Forged)?;
+        if ticket.until() <= now { Err(BadTicket::Expired) } else { Ok(ticket) }
+    }
+}
+
+/// The tokens of one session, and its salts.
+#[derive(Clone)]
+pub struct Tokens {
+    tokens: [u8; 32],
+    salts: [u8; 32],
+}
+
+impl Tokens {
+    /// Those of a session of the host with this secret, in all its lives.
+    pub fn new(secret: &[u8; 32], session: SessionId) -> Tokens {
+        let id = session.to_bytes();
+        Tokens {
+            tokens: *keyed(secret, TOKENS, &id).as_bytes(),
+            salts: *keyed(secret, SALTS, &id).as_bytes(),
+        }
+    }
+
+    /// A player's token with this number: 128 bits.
+    pub fn of(&self, player: PlayerId, joined: u32, serial: u32) -> Token {
+        let mut hasher = blake3::Hasher::new_keyed(&self.tokens);
+        hasher.update(&player.to_bytes()).update(&joined.to_le_bytes()).update(&serial.to_le_bytes());
+        Token::from_bytes(first(&hasher.finalize()))
+    }
+
+    /// Whether somebody shows a player's token with this number. Takes as long for any two.
+    pub fn is_good(&self, shown: &Token, player: PlayerId, joined: u32, serial: u32) -> bool {
+        self.of(player, joined, serial).hash() == shown.hash()
+    }
+
+    /// A salt with this number.
+    pub fn salt(&self, number: u32) -> [u8; 16] {
+        first(&blake3::keyed_hash(&self.salts, &number.to_le_bytes()))
+    }
+}
+
+/// A number that tells sessions of one life apart, and that nobody can guess.
+pub(crate) fn mark(secret: &[u8; 32], life: Incarnation, number: u64) -> u64 {
+    let hash =
+        keyed(secret, b"marks of sessions", &[&life.0.to_le_bytes()[..], &number.to_le_bytes()].concat());
+    u64::from_le_bytes(first(&hash))
+}
+
+fn keyed(secret: &[u8; 32], use_of_it: &[u8], what: &[u8]) -> blake3::Hash {
+    let key = blake3::keyed_hash(secret, use_of_it);
+    blake3::keyed_hash(key.as_bytes(), what)
+}
+
+fn first<const N: usize>(hash: &blake3::Hash) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
+    bytes
+}
+
+fn read_hex(text: &str) -> Option<alloc::vec::Vec<u8>> {
+    if text.len() > 2 * MAX_TICKET {
+        return None;
+    }
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
+    let digit = |digit: u8| char::from(digit).to_digit(16);
+    pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::id::HostId;
+
+    const ID: SessionId = SessionId { host: HostId(1), born: Incarnation(2), mark: 3 };
+
+    fn ticket() -> Ticket {
+        Ticket::new(Time::from_millis(5), ID, PlayerId(7), Some(Seat(4)), 9)
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let Sealed(text) = Seal::new(&[1; 32], Incarnation(2)).seal(&ticket());
+        assert_eq!(
+            text,
+            "203030303030303031303030303030303230303030303030303030303030303033\
+             203030303030303030303030303030303030303030303030303030303030303037\
+             010409c8ea930760834adc8f86fb6a0cf11298bb791097"
+        );
+        let token = Tokens::new(&[1; 32], ID).of(PlayerId(7), 1, 2).to_hex();
+        assert_eq!(token, "e40537c9037e425f63a324078bcf6071");
+    }
+
+    #[test]
+    fn a_token_is_one_players_in_one_session_of_one_host() {
+        let tokens = Tokens::new(&[1; 32], ID);
+        let token = tokens.of(PlayerId(7), 1, 2);
+        assert!(tokens.is_good(&token, PlayerId(7), 1, 2));
+        assert!(!tokens.is_good(&token, PlayerId(8), 1, 2), "somebody else's");
+        assert!(!tokens.is_good(&token, PlayerId(7), 1, 3) && !tokens.is_good(&token, PlayerId(7), 2, 2));
+        let other = SessionId { mark: 4, ..ID };
+        assert!(!Tokens::new(&[1; 32], other).is_good(&token, PlayerId(7), 1, 2));
+        assert!(!Tokens::new(&[2; 32], ID).is_good(&token, PlayerId(7), 1, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn only_what_this_life_of_the_host_sealed_is_good(flip in 0usize..1_000, wait_us in 0..2 * TICKET_US) {
+            let seal = Seal::new(&[1; 32], Incarnation(2));
+            let Sealed(text) = seal.seal(&ticket());
+            let now = Time::from_millis(5).plus_micros(wait_us);
+            let expected = if wait_us < TICKET_US { Ok(ticket()) } else { Err(BadTicket::Expired) };
+            prop_assert_eq!(seal.open(now, &text), expected);
+            for other in [Seal::new(&[1; 32], Incarnation(3)), Seal::new(&[2; 32], Incarnation(2))] {
+                prop_assert_eq!(other.open(now, &text), Err(BadTicket::Forged));
+            }
+            let mut bytes = text.into_bytes();
+            let at = flip % bytes.len();
+            bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
+            let changed = String::from_utf8(bytes).unwrap();
+            prop_assert_eq!(seal.open(now, &changed), Err(BadTicket::Forged));
+        }
+
+        #[test]
+        fn whatever_is_shown_is_refused(shown in ".{0,400}|[0-9a-f]{0,400}") {
+            let seal = Seal::new(&[1; 32], Incarnation(2));
+            prop_assert_eq!(seal.open(Time::ZERO, &shown), Err(BadTicket::Forged));
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Sessions, by what they promise.
+
+mod lobby;
+mod playing;
+mod random;
+mod returns;
+mod stage;
+mod strangers;
+mod world;

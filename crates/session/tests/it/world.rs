@@ -1,0 +1,396 @@
+//! A gateway, hosts and players on a network that loses, repeats and delays, with crashes of everything, in virtual time from one
+//! seed. What must hold is looked at after every step:
+//! - a seat has one player at most, and nobody who keeps to the rules loses theirs;
+//! - a round of a session begins once, and what was asked for with one key is claimed once;
+//! - whoever is in is in one place, and knows what that place knows;
+//! - in the end nothing is left: no session, no file, no connection, nobody who waits.
+
+mod client;
+mod machine;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sametick_session::catalog::{Catalog, Remembered};
+use sametick_session::gateway::{self, Asking, ClientId, Gateway};
+use sametick_session::host::{self, GatewayId};
+use sametick_session::id::{Key, SessionId, Source};
+use sametick_session::message::{Ask, Closing, Event, Filter, Reply, Request};
+use sametick_session::password::Weight;
+use sametick_session::placing::{FromHost, ToHost};
+use sametick_sim::{Rng, Time};
+use sametick_wire::Member;
+use sametick_wire::identity::{PlayerId, Token};
+
+use crate::stage::{MINUTE, SECOND, seeds};
+use client::{Client, State};
+use machine::Machine;
+
+/// Histories in the test command.
+const SEEDS: u64 = 5_000;
+
+/// What somebody says over a connection to a host.
+#[derive(Clone, Debug)]
+pub enum Word {
+    Arrive(String),
+    Resume(SessionId, PlayerId, Token),
+    Say(u64, Request),
+}
+
+/// What a host says over a connection.
+#[derive(Clone, Debug)]
+pub enum Told {
+    Event(Event),
+    Answer(u64),
+    Close(Closing),
+}
+
+#[derive(Clone, Debug)]
+enum Happening {
+    ToGateway(usize, u64, Ask),
+    FromGateway(usize, Option<u64>, Reply),
+    ToHost(usize, u32, ToHost),
+    FromHost(usize, FromHost),
+    Up(Member, Word),
+    Down(Member, Told),
+    /// The host notices that a connection has ended.
+    Unplugged(Member),
+    Written(usize, u32, SessionId, u64),
+    Weighed(usize, u32, u64, Weight),
+    GameOver(usize, u32, SessionId),
+    Act(usize),
+    Trouble,
+    StartHost(usize),
+    StartGateway,
+}
+
+/// A connection of a client to a host: ordered, and whole as long as it lasts.
+struct Link {
+    client: usize,
+    host: usize,
+    life: u32,
+    is_open: bool,
+    up_at: Time,
+    down_at: Time,
+}
+
+/// What has happened, summed up over histories.
+#[derive(Debug, Default)]
+struct Counts {
+    sessions: u64,
+    welcomes: u64,
+    resumes: u64,
+    rounds: u64,
+    crashes: u64,
+    gateway_crashes: u64,
+    lost: u64,
+    repeated: u64,
+    cuts: u64,
+    quarantined: u64,
+    steps: u64,
+}
+
+struct World {
+    rng: Rng,
+    now: Time,
+    queue: BTreeMap<(Time, u64), Happening>,
+    next: u64,
+    gateway: Option<Gateway<Remembered>>,
+    run: u32,
+    gateway_wake: Option<Time>,
+    hosts: Vec<Machine>,
+    clients: Vec<Client>,
+    links: BTreeMap<Member, Link>,
+    /// No faults any more.
+    is_calm: bool,
+    /// Everybody goes home.
+    is_evening: bool,
+    loss: u64,
+    repeats: u64,
+    delay_us: u64,
+    /// The session that was claimed for each request.
+    claimed: BTreeMap<Key, SessionId>,
+    begun: BTreeSet<(SessionId, u32)>,
+    kicked: BTreeSet<(SessionId, PlayerId)>,
+    /// Sessions that somebody was told of.
+    ids: Vec<SessionId>,
+    counts: Counts,
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut rng = Rng::new(seed);
+        let hosts = 1 + rng.below(3) as u32;
+        let clients = 2 + rng.below(4) as usize;
+        let terrible = rng.chance(2, 3);
+        let mut world = World {
+            loss: if terrible { rng.below(30) } else { 0 },
+            repeats: if terrible { rng.below(50) } else { 0 },
+            delay_us: 1_000 + rng.below(if terrible { 3 * SECOND } else { SECOND / 10 }),
+            now: Time::from_micros(SECOND),
+            queue: BTreeMap::new(),
+            next: 0,
+            gateway: None,
+            run: 0,
+            gateway_wake: None,
+            hosts: (0..hosts).map(|id| Machine::new(id, 1 + rng.below(4) as u16)).collect(),
+            clients: (0..clients).map(Client::new).collect(),
+            links: BTreeMap::new(),
+            is_calm: false,
+            is_evening: false,
+            claimed: BTreeMap::new(),
+            begun: BTreeSet::new(),
+            kicked: BTreeSet::new(),
+            ids: Vec::new(),
+            counts: Counts::default(),
+            rng,
+        };
+        world.at(0, Happening::StartGateway);
+        for host in 0..world.hosts.len() {
+            world.at(0, Happening::StartHost(host));
+        }
+        for client in 0..clients {
+            let wait_us = world.rng.below(3 * SECOND);
+            world.at(wait_us, Happening::Act(client));
+        }
+        if terrible {
+            world.at(5 * SECOND, Happening::Trouble);
+        }
+        world
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn at(&mut self, wait_us: u64, happening: Happening) {
+        let (at, number) = (self.now.plus_micros(wait_us), self.number());
+        self.queue.insert((at, number), happening);
+    }
+
+    /// Over a network that loses, repeats and delays.
+    fn send(&mut self, happening: &Happening) {
+        let mut copies = 1;
+        if !self.is_calm {
+            if self.rng.below(100) < self.loss {
+                self.counts.lost += 1;
+                copies = 0;
+            }
+            if self.rng.below(100) < self.repeats {
+                self.counts.repeated += 1;
+                copies += 1;
+            }
+        }
+        for _ in 0..copies {
+            let usual = 1_000 + self.rng.below(self.delay_us);
+            // Now and then something comes very late.
+            let late = if self.rng.chance(1, 50) && !self.is_calm { self.rng.below(40 * SECOND) } else { 0 };
+            self.at(usual + late, happening.clone());
+        }
+    }
+
+    fn run_for(&mut self, us: u64) {
+        let until = self.now.plus_micros(us);
+        loop {
+            let queued = self.queue.first_key_value().map(|((at, _), _)| *at);
+            let hosts = self.hosts.iter().filter_map(Machine::wake_at).min();
+            let Some(at) =
+                [queued, hosts, self.gateway_wake].into_iter().flatten().min().filter(|at| *at <= until)
+            else {
+                break;
+            };
+            self.now = self.now.max(at);
+            self.counts.steps += 1;
+            assert!(self.counts.steps < 200_000, "a machine that never sleeps");
+            if queued == Some(at) {
+                let (_, happening) = self.queue.pop_first().expect("it was there just now");
+                self.happen(happening);
+            } else if self.gateway_wake == Some(at) {
+                self.tell_gateway(gateway::Input::Timeout);
+            } else if let Some(host) = self.hosts.iter().position(|machine| machine.wake_at() == Some(at)) {
+                self.tell_host(host, host::Input::Timeout);
+            }
+        }
+        self.now = until;
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::ToGateway(client, seq, ask) => {
+                let player = self.clients[client].player;
+                let (id, source) = (ClientId(client as u64), Source(client as u64));
+                self.tell_gateway(gateway::Input::Ask(Asking { client: id, seq, player, source, ask }));
+            }
+            Happening::FromGateway(client, seq, reply) => self.replied(client, seq, reply),
+            Happening::ToHost(host, run, ask) => {
+                self.tell_host(host, host::Input::Gateway(GatewayId(run.into()), ask));
+            }
+            Happening::FromHost(host, said) => {
+                let id = self.hosts[host].id;
+                self.tell_gateway(gateway::Input::Host(id, said));
+            }
+            Happening::Up(member, word) => self.up(member, word),
+            Happening::Down(member, told) => self.told(member, told),
+            Happening::Unplugged(member) => self.unplugged(member),
+            Happening::Written(host, life, session, revision) => {
+                if self.hosts[host].written(life, session, revision) {
+                    self.tell_host(host, host::Input::Stored(session, revision));
+                }
+            }
+            Happening::Weighed(host, life, work, weight) if self.hosts[host].life == life => {
+                self.tell_host(host, host::Input::Weighed(work, weight));
+            }
+            Happening::GameOver(host, life, session) if self.hosts[host].life == life => {
+                self.tell_host(host, host::Input::Ended(session, "{}".into()));
+            }
+            Happening::Weighed(..) | Happening::GameOver(..) => {}
+            Happening::Act(client) => self.act(client),
+            Happening::Trouble => self.trouble(),
+            Happening::StartHost(host) => self.start_host(host),
+            Happening::StartGateway => self.start_gateway(),
+        }
+    }
+
+    fn start_gateway(&mut self) {
+        self.run += 1;
+        // It remembers nothing.
+        self.gateway = Some(Gateway::new(self.now, Remembered::default(), self.run));
+        self.tell_gateway(gateway::Input::Timeout);
+    }
+
+    fn tell_gateway(&mut self, input: gateway::Input) {
+        let Some(gateway) = &mut self.gateway else { return };
+        gateway.handle(self.now, input);
+        loop {
+            let Some(gateway) = &mut self.gateway else { return };
+            match gateway.poll_output() {
+                gateway::Output::Reply(client, seq, reply) => {
+                    self.send(&Happening::FromGateway(client.0 as usize, seq, reply));
+                }
+                gateway::Output::Host(host, ask) => {
+                    let run = self.run;
+                    self.send(&Happening::ToHost(host.0 as usize, run, ask));
+                }
+                gateway::Output::Lost(..) => {}
+                gateway::Output::WakeAt(at) => {
+                    self.gateway_wake = at;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Something goes wrong, and will again.
+    fn trouble(&mut self) {
+        if self.is_calm {
+            return;
+        }
+        let host = self.rng.below(self.hosts.len() as u64) as usize;
+        match self.rng.below(6) {
+            0 => self.crash_host(host),
+            1 if self.hosts[host].is_up() => self.tell_host(host, host::Input::Drain(5 * SECOND)),
+            2 => {
+                self.counts.gateway_crashes += u64::from(self.gateway.is_some());
+                (self.gateway, self.gateway_wake) = (None, None);
+                let wait_us = self.rng.below(8 * SECOND);
+                self.at(wait_us, Happening::StartGateway);
+            }
+            _ => {
+                let open: Vec<Member> =
+                    self.links.iter().filter(|(_, link)| link.is_open).map(|(member, _)| *member).collect();
+                if let Some(member) = self.rng.pick(&open).copied() {
+                    self.counts.cuts += 1;
+                    self.cut(member);
+                }
+            }
+        }
+        let wait_us = self.rng.below(12 * SECOND);
+        self.at(wait_us, Happening::Trouble);
+    }
+
+    /// What must hold at any time.
+    fn check(&self, host: usize) {
+        for session in self.hosts[host].sessions() {
+            assert!(session.is_sound(), "{:?}", session.id());
+            assert_eq!(session.id().host, self.hosts[host].id, "a session is where its name says");
+            self.hosts[host].check_manned(session);
+        }
+    }
+
+    /// Once nothing is under way: whoever thinks they are in is, and knows everything.
+    fn check_members(&self) {
+        for client in &self.clients {
+            let State::In { member, view } = &client.state else { continue };
+            let host = self.links[member].host;
+            let session = self.hosts[host].session(view.session).expect("whoever is in is somewhere");
+            assert_eq!(session.player_of(*member), Some(client.player));
+            assert_eq!(**view, session.view(), "and knows what is known there");
+        }
+        let mut places = BTreeMap::new();
+        for session in self.hosts.iter().flat_map(Machine::sessions) {
+            for person in session.view().people.iter().filter(|person| !person.away) {
+                assert_eq!(places.insert(person.player, session.id()), None, "one place each");
+            }
+        }
+    }
+
+    fn check_nothing_left(&self) {
+        for machine in &self.hosts {
+            machine.check_nothing_left();
+        }
+        let gateway = self.gateway.as_ref().expect("it was started again");
+        assert_eq!(gateway.waiting(), 0);
+        let (listed, _) = gateway.catalog().list(self.now, &Filter::default(), 10);
+        assert_eq!(listed, [], "nothing is listed that is not there");
+        assert!(self.links.values().all(|link| !link.is_open), "nobody is connected");
+    }
+}
+
+fn history(seed: u64) -> Counts {
+    let mut world = World::new(seed);
+    let busy_us = 20 * SECOND + world.rng.below(70 * SECOND);
+    world.run_for(busy_us);
+    world.is_calm = true;
+    world.start_all();
+    // What was late has arrived after that, and nobody does anything new.
+    world.run_for(45 * SECOND);
+    world.check_members();
+    world.is_evening = true;
+    world.run_for(20 * SECOND);
+    // Nobody asks any more: a gateway that begins last of all hears from the hosts what there is.
+    assert_eq!(world.gateway.take().map(|gateway| gateway.waiting()), Some(0));
+    world.gateway_wake = None;
+    world.run_for(11 * MINUTE);
+    world.start_gateway();
+    world.run_for(10 * SECOND);
+    world.check_nothing_left();
+    world.counts
+}
+
+#[test]
+fn no_seat_has_two_players_no_session_runs_twice_and_nothing_is_left() {
+    let mut sum = Counts::default();
+    let many = seeds(SEEDS);
+    for seed in 0..many {
+        let counts = std::panic::catch_unwind(|| history(seed)).unwrap_or_else(|_| panic!("seed {seed}"));
+        sum.add(&counts);
+    }
+    println!("{many} histories: {sum:?}");
+    assert!(sum.sessions > many && sum.resumes > many / 4 && sum.rounds > many / 4, "much happens: {sum:?}");
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.sessions += other.sessions;
+        self.welcomes += other.welcomes;
+        self.resumes += other.resumes;
+        self.rounds += other.rounds;
+        self.crashes += other.crashes;
+        self.gateway_crashes += other.gateway_crashes;
+        self.lost += other.lost;
+        self.repeated += other.repeated;
+        self.cuts += other.cuts;
+        self.quarantined += other.quarantined;
+        self.steps += other.steps;
+    }
+}

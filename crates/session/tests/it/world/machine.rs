@@ -1,0 +1,256 @@
+//! A machine with a host on it, and a disk that is behind.
+
+use std::collections::BTreeMap;
+
+use sametick_session::host::{self, Host, HostConfig, Offer};
+use sametick_session::id::{HostId, Incarnation, SessionId};
+use sametick_session::message::{Ending, Event, Phase};
+use sametick_session::session::Session;
+use sametick_session::settings::Mode;
+use sametick_sim::{Seat, Time};
+use sametick_wire::Member;
+use sametick_wire::identity::PlayerId;
+
+use super::{Happening, Link, Told, World};
+use crate::stage::{SECOND, name, pong};
+
+pub struct Machine {
+    pub id: HostId,
+    pub life: u32,
+    capacity: u16,
+    host: Option<Host>,
+    wake_at: Option<Time>,
+    /// The last life has ended in order.
+    in_order: bool,
+    disk: BTreeMap<SessionId, Vec<u8>>,
+    writing: BTreeMap<SessionId, (u64, Vec<u8>)>,
+    manned: BTreeMap<SessionId, BTreeMap<Seat, PlayerId>>,
+}
+
+impl Machine {
+    pub fn new(id: u32, capacity: u16) -> Machine {
+        Machine {
+            id: HostId(id),
+            life: 0,
+            capacity,
+            host: None,
+            wake_at: None,
+            in_order: true,
+            disk: BTreeMap::new(),
+            writing: BTreeMap::new(),
+            manned: BTreeMap::new(),
+        }
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.host.is_some()
+    }
+
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake_at
+    }
+
+    pub fn sessions(&self) -> impl Iterator<Item = &Session> {
+        self.host.iter().flat_map(Host::sessions)
+    }
+
+    pub fn session(&self, id: SessionId) -> Option<&Session> {
+        self.host.as_ref()?.session(id)
+    }
+
+    fn config(&self) -> HostConfig {
+        HostConfig {
+            id: self.id,
+            life: Incarnation(self.life),
+            secret: [self.id.0 as u8 + 1; 32],
+            address: format!("host-{}", self.id.0),
+            capacity: self.capacity,
+            offers: vec![Offer { game: name("bridge"), mode: Mode::Room, plan: pong() }],
+        }
+    }
+
+    /// Something is on disk. Returns whether the host is to hear of it.
+    pub fn written(&mut self, life: u32, session: SessionId, revision: u64) -> bool {
+        if self.life != life {
+            return false;
+        }
+        let Some((_, bytes)) = self.writing.remove(&session).filter(|(last, _)| *last == revision) else {
+            return false;
+        };
+        self.disk.insert(session, bytes);
+        true
+    }
+
+    /// The game knows of those who are there, and of nobody else; what waits for the disk it may not know yet.
+    pub fn check_manned(&self, session: &Session) {
+        // One that is stored for the next life has no game any more.
+        let is_draining = self.host.as_ref().is_some_and(Host::is_draining);
+        if session.phase() != Phase::Running || is_draining || self.writing.contains_key(&session.id()) {
+            return;
+        }
+        let view = session.view();
+        let sitting = view.people.iter().filter(|person| !person.away);
+        let sitting: BTreeMap<Seat, PlayerId> =
+            sitting.filter_map(|person| Some((person.seat?, person.player))).collect();
+        assert_eq!(self.manned.get(&session.id()).cloned().unwrap_or_default(), sitting);
+    }
+
+    pub fn check_nothing_left(&self) {
+        assert_eq!(self.sessions().map(Session::id).collect::<Vec<_>>(), [], "every session ends");
+        assert!(self.disk.is_empty() && self.writing.is_empty(), "no file is left");
+        assert!(self.manned.is_empty(), "no game is left");
+    }
+}
+
+impl World {
+    pub(super) fn start_host(&mut self, at: usize) {
+        let crashed_s = 1_000_000 + self.now.as_micros() / SECOND;
+        let machine = &mut self.hosts[at];
+        if machine.is_up() {
+            return;
+        }
+        machine.life += 1;
+        let stored: Vec<Vec<u8>> = machine.disk.values().cloned().collect();
+        let (host, lost) =
+            Host::new(self.now, machine.config(), &stored, (!machine.in_order).then_some(crashed_s));
+        assert_eq!(lost, [], "what was stored is found");
+        assert!(host.sessions().count() <= stored.len());
+        (machine.host, machine.in_order) = (Some(host), false);
+        self.tell_host(at, host::Input::Timeout);
+    }
+
+    pub(super) fn start_all(&mut self) {
+        for host in 0..self.hosts.len() {
+            if !self.hosts[host].is_up() {
+                self.start_host(host);
+            }
+        }
+        if self.gateway.is_none() {
+            self.start_gateway();
+        }
+    }
+
+    pub(super) fn crash_host(&mut self, at: usize) {
+        if !self.hosts[at].is_up() {
+            return;
+        }
+        self.counts.crashes += 1;
+        // What was being written may be there or not.
+        for (session, (_, bytes)) in std::mem::take(&mut self.hosts[at].writing) {
+            if self.rng.chance(1, 2) {
+                self.hosts[at].disk.insert(session, bytes);
+            }
+        }
+        self.stop_host(at);
+    }
+
+    fn stop_host(&mut self, at: usize) {
+        let machine = &mut self.hosts[at];
+        (machine.host, machine.wake_at) = (None, None);
+        machine.manned.clear();
+        machine.writing.clear();
+        let life = machine.life;
+        let is_its = |link: &Link| link.host == at && link.life == life && link.is_open;
+        let links: Vec<Member> =
+            self.links.iter().filter(|(_, link)| is_its(link)).map(|(member, _)| *member).collect();
+        links.into_iter().for_each(|member| self.cut(member));
+        let wait_us = if self.is_calm { 0 } else { self.rng.below(20 * SECOND) };
+        self.at(wait_us, Happening::StartHost(at));
+    }
+
+    pub(super) fn tell_host(&mut self, at: usize, input: host::Input) {
+        let Some(host) = &mut self.hosts[at].host else { return };
+        host.handle(self.now, input);
+        while let Some(host) = &mut self.hosts[at].host {
+            let output = host.poll_output();
+            if let host::Output::WakeAt(wake_at) = output {
+                self.hosts[at].wake_at = wake_at;
+                break;
+            }
+            self.obey(at, output);
+        }
+        self.check(at);
+    }
+
+    fn obey(&mut self, at: usize, output: host::Output) {
+        let life = self.hosts[at].life;
+        match output {
+            host::Output::Gateway(gateway, said) => {
+                if gateway.0 == u64::from(self.run) {
+                    self.send(&Happening::FromHost(at, said));
+                }
+            }
+            host::Output::Gateways(said) => self.send(&Happening::FromHost(at, said)),
+            host::Output::Tell(member, event) => {
+                if let Event::Welcome { view, .. } = &event {
+                    self.welcomed(at, view.session);
+                }
+                self.down(member, Told::Event(event));
+            }
+            host::Output::Answer(member, seq, _) => self.down(member, Told::Answer(seq)),
+            host::Output::Close(member, why) => self.down(member, Told::Close(why)),
+            host::Output::Store(session, revision) => {
+                let bytes = self.hosts[at]
+                    .host
+                    .as_ref()
+                    .and_then(|host| host.snapshot(session))
+                    .expect("it is there");
+                self.hosts[at].writing.insert(session, (revision, bytes));
+                let slow = if self.rng.chance(1, 20) && !self.is_calm { 2 * SECOND } else { 20_000 };
+                let wait_us = self.rng.below(slow);
+                self.at(wait_us, Happening::Written(at, life, session, revision));
+            }
+            host::Output::Delete(session) => {
+                self.hosts[at].disk.remove(&session);
+                self.hosts[at].writing.remove(&session);
+            }
+            host::Output::Weigh(work, salt, password) => {
+                self.at(50_000, Happening::Weighed(at, life, work, password.weigh_lightly(salt)));
+            }
+            host::Output::Done => {
+                assert!(self.hosts[at].writing.is_empty(), "everything is stored");
+                self.hosts[at].in_order = true;
+                self.stop_host(at);
+            }
+            other => self.game(at, other),
+        }
+    }
+
+    fn game(&mut self, at: usize, output: host::Output) {
+        let life = self.hosts[at].life;
+        let manned = &mut self.hosts[at].manned;
+        match output {
+            host::Output::Begin { session, round, again } => {
+                // One that was stored to begin, and not begun, is taken up as if it had been.
+                assert!(self.begun.insert((session, round)) || again, "a round begins once");
+                self.counts.rounds += u64::from(!again);
+                manned.insert(session, BTreeMap::new());
+                let wait_us = self.rng.below(40 * SECOND);
+                self.at(wait_us, Happening::GameOver(at, life, session));
+            }
+            host::Output::Manned(session, seat, player) => {
+                let seats = manned.get_mut(&session).expect("there is a game");
+                assert_eq!(seats.insert(seat, player), None, "one at a seat");
+            }
+            host::Output::Unmanned(session, seat) => {
+                let seats = manned.get_mut(&session).expect("there is a game");
+                assert!(seats.remove(&seat).is_some(), "somebody was there");
+            }
+            host::Output::Over(session, ending) => {
+                manned.remove(&session);
+                self.counts.quarantined += u64::from(ending == Ending::Quarantined);
+            }
+            host::Output::Suspended(session) => drop(manned.remove(&session)),
+            host::Output::Finish(_) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn welcomed(&mut self, at: usize, session: SessionId) {
+        self.counts.welcomes += 1;
+        let key = self.hosts[at].session(session).expect("whoever comes in comes into something").key();
+        if *self.claimed.entry(key).or_insert_with(|| session) != session {
+            panic!("what was asked for once is there twice");
+        }
+    }
+}
