@@ -20,6 +20,7 @@ Proofs:
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
   players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
   saves     saves brought by racing clients, some killed; S3 and folder  N operations (default 200000)
+  logs      logs cut at every byte, every bit of their tails flipped  N logs       (default 300)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
@@ -45,6 +46,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "simulator", amount: 2_000, run: simulator },
     Proof { name: "players", amount: 10_000, run: players },
     Proof { name: "saves", amount: 200_000, run: saves },
+    Proof { name: "logs", amount: 300, run: logs },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "sessions", amount: 100_000, run: sessions },
     Proof { name: "silence", amount: 1_000_000, run: silence },
@@ -108,6 +110,14 @@ fn saves(workspace: &Workspace, operations: u64) -> Result<()> {
     run("s3::", "SAMETICK_OPERATIONS", operations)?;
     run("folders::", "SAMETICK_KILLS", operations / 100)?;
     run("races::", "SAMETICK_SEEDS", operations / 10)
+}
+
+fn logs(workspace: &Workspace, logs: u64) -> Result<()> {
+    for tests in ["it", "saves"] {
+        let test = ["-p", "sametick-store", "--test", tests, "damage::"];
+        release_test(workspace, &test, "SAMETICK_LOGS", logs)?;
+    }
+    Ok(())
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

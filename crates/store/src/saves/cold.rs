@@ -8,9 +8,9 @@
 //! whoever appends others leaves it alone and takes the next number.
 
 use sametick_sim::Tick;
-use sametick_sim::record::TickInputs;
+use sametick_sim::record::{Record, TickInputs};
 
-use crate::log::{LogReader, MAGIC as LOG_MAGIC, OpenError, ReadError};
+use crate::log::{LogEncoder, LogReader, MAGIC as LOG_MAGIC, OpenError, PushError, ReadError};
 
 use super::key::SessionKey;
 use super::manifest::{BadManifest, MAX_SEGMENT_BYTES, Manifest, Segment, Unfit};
@@ -301,4 +301,45 @@ impl ColdFiles {
         }
         Ok(())
     }
+
+    /// One log of all of them, for whoever reads one. It begins with the first log after which nothing is missing: what is before a
+    /// gap, or was played by others than those the next log begins with, is not in it, and its header says so by its first tick.
+    /// Nothing if there is no log.
+    pub fn joined(self) -> Result<Option<Vec<u8>>, ColdError> {
+        let mut files = self.files.into_iter();
+        let Some(mut log) = files.next() else { return Ok(None) };
+        for next in files {
+            log = append_log(&log, &next)?.unwrap_or(next);
+        }
+        Ok(Some(log))
+    }
+}
+
+/// A log with another one at its end, by a rewind if that begins before it; nothing if the two do not fit.
+fn append_log(log: &[u8], next: &[u8]) -> Result<Option<Vec<u8>>, ColdError> {
+    let (mut before, mut after) = (LogReader::open(log)?, LogReader::open(next)?);
+    let (tail, first) = (before.tail(), after.header().first_tick);
+    let is_alone = first <= before.header().first_tick;
+    if is_alone || first > tail.last_tick.next() {
+        return Ok(None);
+    }
+    let position = before.verify()?.position;
+    let mut encoder = LogEncoder::resume(before.header(), position);
+    let ended = tail.ended.then_some(Record::Resumed { unix_ms: after.header().started_unix_ms });
+    let rewind = (first <= tail.last_tick).then(|| Record::Rewind { to: Tick(first.0 - 1) });
+    let mut fits = ended.iter().chain(&rewind).try_for_each(|record| encoder.push(record));
+    let mut records = after.records();
+    while let Some(record) = records.next()?.filter(|_| fits.is_ok()) {
+        fits = encoder.push(record);
+    }
+    if let Err(PushError::Misplaced(_) | PushError::TextTooLong { .. }) = fits {
+        return Ok(None);
+    }
+    encoder.flush();
+    let mut joined = log.get(..tail.valid_bytes as usize).unwrap_or(log).to_vec();
+    let mut frame = Vec::new();
+    while encoder.poll_frame(&mut frame).is_some() {
+        joined.extend_from_slice(&frame);
+    }
+    Ok(Some(joined))
 }

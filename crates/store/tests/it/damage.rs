@@ -1,30 +1,47 @@
 //! A log that was cut or changed is recovered to the last valid frame, or refused; never taken for whole.
 
+#![allow(clippy::disallowed_methods, reason = "the number of logs comes from the environment")]
+
 use sametick_sim::Rng;
-use sametick_store::log::{LogEncoder, LogReader, OpenError, ReadError, Record};
+use sametick_store::log::{
+    EncoderOptions, LogEncoder, LogReader, OpenError, ReadError, Record, Scribe, ScribeOptions, Tail,
+};
 
-use crate::sessions::{Wild, header, log_of};
-use crate::trips::SMALL;
+use crate::sessions::{Play, Sample, Wild, header, play};
+use crate::trips::{SMALL, read_all};
 
-struct Sample {
-    records: Vec<Record>,
-    bytes: Vec<u8>,
-    /// Where frames end.
-    ends: Vec<usize>,
+/// How many logs are damaged, and how much of each.
+struct Extent {
+    logs: u64,
+    /// Each bit of so many bytes at the end is flipped, and of whole frames of them.
+    tail_bytes: usize,
+    /// How many of the logs are also damaged in files, which takes longer: each write is synced.
+    files: usize,
+}
+
+/// In the test command; `SAMETICK_LOGS` sets another number of logs, with longer tails.
+fn extent() -> Extent {
+    match std::env::var("SAMETICK_LOGS") {
+        Ok(number) => Extent { logs: number.parse().unwrap(), tail_bytes: 4096, files: usize::MAX },
+        Err(_) => Extent { logs: 4, tail_bytes: 256, files: 2 },
+    }
 }
 
 fn sample() -> Sample {
-    let records = Wild::records(3, 90);
-    let bytes = log_of(&records, SMALL);
-    let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
-    records.iter().for_each(|record| encoder.push(record).unwrap());
-    encoder.flush();
-    let (mut ends, mut frame) = (vec![], vec![]);
-    while let Some(info) = encoder.poll_frame(&mut frame) {
-        ends.push(info.offset as usize + frame.len());
-    }
-    assert_eq!(ends.last(), Some(&bytes.len()));
-    Sample { records, bytes, ends }
+    let encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
+    Sample::of(encoder, None, &Wild::records(3, 90))
+}
+
+/// Logs of every kind: eventful ones in small frames, and as a relay writes one.
+fn samples() -> impl Iterator<Item = Sample> {
+    let small = |seed| Sample::eventful(seed, SMALL);
+    let played = || {
+        let mut records = vec![];
+        play(Play::Sticks, 4, 600, |record| records.push(record.clone()));
+        Sample::of(LogEncoder::new(&header()).unwrap(), None, &records)
+    };
+    let large = Sample::eventful(1, EncoderOptions::at(60));
+    [played(), large].into_iter().chain((0..extent().logs).map(small))
 }
 
 /// Everything that can be read, and how many bytes were torn off.
@@ -40,45 +57,125 @@ fn read(bytes: &[u8]) -> Result<(Vec<Record>, u64), OpenError> {
     Ok((all, torn))
 }
 
+/// Cut here, it has what is whole before that.
+fn check_cut(sample: &Sample, cut: usize) {
+    match (read(&sample.bytes[..cut]), sample.valid_before(cut)) {
+        (Ok((read, torn)), Some(valid)) => {
+            assert_eq!(torn as usize, cut - valid, "cut at {cut}");
+            assert!(sample.records.starts_with(&read), "cut at {cut}");
+        }
+        (Err(OpenError::NoHeader { bytes }), None) => assert_eq!(bytes, cut as u64),
+        (result, _) => panic!("cut at {cut}: {:?}", result.map(|(_, torn)| torn)),
+    }
+}
+
 #[test]
 fn a_log_cut_at_any_byte_is_recovered_to_its_last_whole_frame() {
-    let Sample { records, bytes, ends } = sample();
-    for cut in 0..bytes.len() {
-        match read(&bytes[..cut]) {
-            Ok((read, torn)) => {
-                let valid = ends.iter().rev().find(|&&end| end <= cut).unwrap();
-                assert_eq!(torn as usize, cut - valid, "cut at {cut}");
-                assert!(records.starts_with(&read), "cut at {cut}");
-            }
-            Err(OpenError::NoHeader { bytes }) => assert!(cut < ends[0] && bytes == cut as u64),
-            Err(error) => panic!("cut at {cut}: {error}"),
+    let (mut logs, mut cuts) = (0, 0);
+    for sample in samples() {
+        (0..sample.bytes.len()).for_each(|cut| check_cut(&sample, cut));
+        (logs, cuts) = (logs + 1, cuts + sample.bytes.len());
+    }
+    println!("{logs} logs cut at each of {cuts} bytes");
+}
+
+/// With this bit flipped, it has what is before the last frame, or it is said which frame is damaged.
+fn check_flip(sample: &mut Sample, bit: usize) {
+    let byte = bit / 8;
+    sample.bytes[byte] ^= 1 << (bit % 8);
+    let result = read(&sample.bytes);
+    sample.bytes[byte] ^= 1 << (bit % 8);
+    let (last, frame) = (sample.ends[sample.ends.len() - 2], sample.valid_before(byte));
+    match result {
+        Ok((read, torn)) => {
+            assert!(byte >= last, "bit {bit} is not in the last frame, and yet the log is taken");
+            assert_eq!(torn as usize, sample.bytes.len() - last, "bit {bit}");
+            assert!(sample.records.starts_with(&read), "bit {bit}");
         }
+        Err(OpenError::Read(ReadError::Damaged { offset })) => {
+            assert_eq!(offset as usize, frame.unwrap_or(14), "bit {bit}");
+        }
+        Err(OpenError::NotALog) => assert!(byte < 12),
+        Err(OpenError::Version { .. }) => assert!((12..14).contains(&byte)),
+        Err(error) => panic!("bit {bit}: {error}"),
     }
 }
 
 #[test]
 fn a_flipped_bit_is_never_taken_for_what_was_written() {
-    let Sample { records, mut bytes, ends } = sample();
-    let last = ends[ends.len() - 2];
-    for bit in 0..bytes.len() * 8 {
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        let result = read(&bytes);
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        match result {
-            Ok((read, torn)) => {
-                assert!(bit / 8 >= last, "bit {bit} is not in the last frame, and yet the log is taken");
-                assert_eq!(torn as usize, bytes.len() - last, "bit {bit}");
-                assert!(records.starts_with(&read), "bit {bit}");
+    let mut whole = sample();
+    (0..8 * whole.bytes.len()).for_each(|bit| check_flip(&mut whole, bit));
+    let (mut logs, mut bits) = (1, 8 * whole.bytes.len());
+    for mut sample in samples() {
+        let tail = 8 * sample.tail(extent().tail_bytes)..8 * sample.bytes.len();
+        (logs, bits) = (logs + 1, bits + tail.len());
+        tail.for_each(|bit| check_flip(&mut sample, bit));
+    }
+    println!("{logs} logs, each of {bits} bits flipped");
+}
+
+/// Goes on with a file of these bytes, writes what is missing of the records, and says how the log had ended; if it is refused, it is
+/// as it was.
+fn go_on(scribe: &Scribe, path: &std::path::Path, bytes: &[u8], sample: &Sample) -> Result<Tail, OpenError> {
+    std::fs::write(path, bytes).unwrap();
+    let resumed = scribe.resume(path);
+    let now = std::fs::read(path).unwrap();
+    let (mut log, mut encoder, tail) = match resumed {
+        Ok(resumed) => resumed,
+        Err(error) => {
+            assert!(now == bytes, "what is refused is left alone");
+            return Err(error);
+        }
+    };
+    assert!(now == bytes[..tail.valid_bytes as usize], "what is torn is cut, and no more");
+    let rest = &sample.records[read_all(&now).len()..];
+    rest.iter().for_each(|record| encoder.push(record).unwrap());
+    encoder.flush();
+    log.take_from(&mut encoder).unwrap();
+    let (written, wait) = std::sync::mpsc::channel();
+    log.after(move || written.send(()).unwrap());
+    wait.recv().unwrap();
+    assert!(read_all(&std::fs::read(path).unwrap()) == sample.records, "it goes on as if nothing had been");
+    Ok(tail)
+}
+
+#[test]
+fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let scribe = Scribe::start(ScribeOptions::default());
+    let (mut gone_on, mut refused) = (0, 0);
+    for (number, sample) in samples().enumerate().skip(2).take(extent().files) {
+        let [tail, last, _] = *sample.ends.last_chunk().unwrap();
+        let mut file = 0..;
+        // A file of its own each time: one that is written to is not to be replaced.
+        let mut path = || folder.path().join(format!("{number}-{}", file.next().unwrap_or(0)));
+        for cut in tail..sample.bytes.len() {
+            let path = path();
+            let found = go_on(&scribe, &path, &sample.bytes[..cut], &sample).unwrap();
+            assert_eq!(Some(found.valid_bytes as usize), sample.valid_before(cut), "cut at {cut}");
+            std::fs::remove_file(path).unwrap();
+            gone_on += 1;
+        }
+        // Every bit is flipped in memory; here one of each byte, and never the same.
+        for byte in tail..sample.bytes.len() {
+            let (path, mut bytes) = (path(), sample.bytes.clone());
+            bytes[byte] ^= 1 << (byte % 8);
+            match go_on(&scribe, &path, &bytes, &sample) {
+                Ok(found) => {
+                    assert_eq!(found.valid_bytes as usize, last, "byte {byte}");
+                    gone_on += 1;
+                }
+                Err(OpenError::Read(ReadError::Damaged { offset })) => {
+                    assert_eq!(Some(offset as usize), sample.valid_before(byte), "byte {byte}");
+                    refused += 1;
+                }
+                Err(error) => panic!("byte {byte}: {error}"),
             }
-            Err(OpenError::Read(ReadError::Damaged { offset })) => {
-                let frame = ends.iter().rev().find(|&&end| end <= bit / 8).copied();
-                assert_eq!(offset as usize, frame.unwrap_or(14), "bit {bit}");
-            }
-            Err(OpenError::NotALog) => assert!(bit / 8 < 12),
-            Err(OpenError::Version { .. }) => assert!((12..14).contains(&(bit / 8))),
-            Err(error) => panic!("bit {bit}: {error}"),
+            std::fs::remove_file(path).unwrap();
         }
     }
+    println!("{gone_on} files gone on with, {refused} refused");
+    assert!(gone_on > 0 && refused > 0);
 }
 
 #[test]

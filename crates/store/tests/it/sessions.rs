@@ -1,7 +1,7 @@
 //! Sessions to log: random ones with everything in them, and the workload that the size of a log is measured on.
 
 use sametick_sim::{Rng, Row, Seat, StateHash, Tick, Whose};
-use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, Record, TickInputs};
+use sametick_store::log::{EncoderOptions, Header, Leaving, LogEncoder, LogReader, Record, TickInputs};
 
 /// The header of every test.
 pub fn header() -> Header {
@@ -25,6 +25,59 @@ pub fn drain(encoder: &mut LogEncoder) -> Vec<u8> {
         all.extend_from_slice(&frame);
     }
     all
+}
+
+/// A log, and what is in it.
+pub struct Sample {
+    pub records: Vec<Record>,
+    pub bytes: Vec<u8>,
+    /// Where frames end.
+    pub ends: Vec<usize>,
+}
+
+impl Sample {
+    /// Of these records, by an encoder that has begun a log or goes on after these bytes.
+    pub fn of(mut encoder: LogEncoder, before: Option<Sample>, records: &[Record]) -> Sample {
+        let nothing = || Sample { records: vec![], bytes: vec![], ends: vec![] };
+        let mut sample = before.unwrap_or_else(nothing);
+        for record in records {
+            encoder.push(record).unwrap_or_else(|error| panic!("{record:?}: {error}"));
+        }
+        encoder.flush();
+        let mut frame = vec![];
+        while encoder.poll_frame(&mut frame).is_some() {
+            sample.bytes.extend_from_slice(&frame);
+            sample.ends.push(sample.bytes.len());
+        }
+        sample.records.extend_from_slice(records);
+        sample
+    }
+
+    /// A session in which everything happened: rewinds, snapshots, a pause, and with an even seed an end. Its log was closed in the
+    /// middle and gone on with.
+    pub fn eventful(seed: u64, options: EncoderOptions) -> Sample {
+        let is_eventful = |records: &[Record]| {
+            let has = |kind: &str| records.iter().any(|record| record.kind() == kind);
+            let ended = records.last() == Some(&Record::End);
+            ["rewind", "snapshot", "resumed", "check"].into_iter().all(has) && ended == seed.is_multiple_of(2)
+        };
+        let mut sessions = (1_000 * seed..).map(|seed| Wild::records(seed, 90));
+        let records = sessions.find(|records| is_eventful(records)).unwrap();
+        let (first, second) = records.split_at(records.len() / 2);
+        let before = Sample::of(LogEncoder::new(&header()).unwrap().with_options(options), None, first);
+        let position = LogReader::open(&before.bytes[..]).unwrap().verify().unwrap().position;
+        Sample::of(LogEncoder::resume(&header(), position).with_options(options), Some(before), second)
+    }
+
+    /// How many of its bytes are whole frames, if it is cut here; nothing if not even the header is.
+    pub fn valid_before(&self, cut: usize) -> Option<usize> {
+        self.ends.iter().rev().find(|&&end| end <= cut).copied()
+    }
+
+    /// Where the last frames begin: so many that they have at least these bytes.
+    pub fn tail(&self, bytes: usize) -> usize {
+        self.valid_before(self.bytes.len().saturating_sub(bytes)).unwrap_or(0)
+    }
 }
 
 /// Those on both sides of where seats are written otherwise, and the last of the largest room.

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod cold;
+mod damage;
 mod folders;
 mod kit;
 mod races;
@@ -11,4 +12,5 @@ mod s3;
 #[path = "../it/sessions.rs"]
 mod sessions;
 mod shelves;
+#[allow(dead_code, reason = "the tests of the server use more of it")]
 mod stand;
