@@ -4,6 +4,7 @@ mod compare;
 mod file;
 mod info;
 mod lines;
+mod named;
 mod verify;
 
 use std::io::{self, BufWriter, Write};
@@ -17,9 +18,11 @@ use sametick_store::log::export::{self, ExportError, header_to_json, record_to_j
 use crate::cli::CommandError;
 use crate::games::Games;
 
-pub use file::{LogError, LogFile};
+pub use file::{LogBytes, LogError, LogFile};
 pub use info::{LogInfo, PlayerInfo, info_of};
 pub(crate) use lines::{of_row, rows};
+pub use named::NamedLog;
+pub(crate) use named::open;
 pub use verify::{Verdict, verify};
 
 /// What `sametick log` can do.
@@ -29,10 +32,13 @@ Examples:
   sametick log info match.log
   sametick log cat match.log --from 3990 --to 4010
   sametick log verify match.log
+  sametick log verify friday-1800000000000 --store s3://games/sametick
   sametick log diff ada.log bob.log
   sametick log export --jsonl match.log -o match.jsonl
 
-A relay keeps one folder for each session; each command also takes the folder in place of the log in it.")]
+A relay keeps one folder for each session; each command also takes the folder in place of the log in it.
+All but diff also take a session that is kept, by its id, from a data folder or from S3 (--store); `sametick sessions list`
+prints the ids.")]
 pub enum LogCommand {
     /// What a log is of: game, build, players, length, size
     #[command(after_help = "Examples:
@@ -69,9 +75,8 @@ Ends with an error if there are any.")]
 /// A log, and how to print what is said about it.
 #[derive(Clone, Debug, Args)]
 pub struct OneLog {
-    /// The log of a session
-    #[arg(value_name = "LOG")]
-    log: PathBuf,
+    #[command(flatten)]
+    named: NamedLog,
 
     /// Print a line of JSON
     #[arg(long)]
@@ -120,9 +125,8 @@ pub struct DiffArgs {
 /// What `sametick log export` takes.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
-    /// The log of a session
-    #[arg(value_name = "LOG")]
-    log: PathBuf,
+    #[command(flatten)]
+    named: NamedLog,
 
     /// As lines of JSON, the only form there is
     #[arg(long, visible_alias = "json")]
@@ -137,13 +141,13 @@ pub struct ExportArgs {
 pub fn log(command: &LogCommand, games: &Games) -> Result<ExitCode, CommandError> {
     match command {
         LogCommand::Info(args) => {
-            let report = info_of(&mut LogFile::open(&args.log)?, games)?;
+            let report = info_of(&mut args.named.open()?, games)?;
             crate::report::print(&report, args.json)?;
             Ok(ExitCode::SUCCESS)
         }
         LogCommand::Cat(args) => cat(args, games),
         LogCommand::Verify(args) => {
-            let verdict = verify(&args.log, games)?;
+            let verdict = verify(args.named.open()?, games)?;
             crate::report::print(&verdict, args.json)?;
             Ok(if verdict.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
@@ -157,7 +161,7 @@ pub fn log(command: &LogCommand, games: &Games) -> Result<ExitCode, CommandError
 }
 
 fn cat(args: &CatArgs, games: &Games) -> Result<ExitCode, CommandError> {
-    let mut log = LogFile::open(&args.one.log)?;
+    let mut log = args.one.named.open()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let header = log.header().clone();
     let game = games.find(&header.game, header.build).ok();
@@ -191,7 +195,7 @@ fn cat(args: &CatArgs, games: &Games) -> Result<ExitCode, CommandError> {
 }
 
 fn export(args: &ExportArgs) -> Result<ExitCode, CommandError> {
-    let mut log = LogFile::open(&args.log)?;
+    let mut log = args.named.open()?;
     match &args.output {
         Some(path) => write_lines(&mut log, &mut create(path)?)?,
         None => write_lines(&mut log, &mut BufWriter::new(io::stdout().lock()))?,

@@ -17,6 +17,7 @@
 //! ```
 
 mod against;
+mod beginning;
 mod command;
 mod reports;
 pub mod states;
@@ -25,6 +26,7 @@ mod twice;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,7 @@ use crate::logs::{LogError, LogFile};
 use crate::progress::Progress;
 
 pub use against::{Divergence, InputsAt, compare};
+pub use beginning::NotUsed;
 pub use command::{ReplayArgs, replay};
 pub use states::{Covered, States};
 pub(crate) use twice::on_two_threads;
@@ -55,11 +58,36 @@ pub struct Playback<'a> {
     covered: Covered,
     /// The hashes of the log, once they are needed.
     checks: Option<BTreeMap<Tick, StateHash>>,
+    /// The state of the save beside the log, if it may be begun from.
+    save: Option<(Tick, Vec<u8>)>,
+    /// After which ticks, up to `covered.to`, no check was compared, because a save was nearer than what led to it.
+    passed_over: Option<RangeInclusive<Tick>>,
     /// How many ticks were played here.
     played: u64,
-    started_from: Tick,
+    started_from: Start,
     new_states: usize,
     bytes: Vec<u8>,
+}
+
+/// What the last way of a playback began from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The setup of the session.
+    Setup,
+    /// The state after a tick that it was at, or that was kept on an earlier way.
+    Kept(Tick),
+    /// The save of a tick that lies beside the log.
+    Save(Tick),
+}
+
+impl Start {
+    /// The last tick before it; zero if it is the setup.
+    pub fn tick(self) -> Tick {
+        match self {
+            Start::Setup => Tick::ZERO,
+            Start::Kept(tick) | Start::Save(tick) => tick,
+        }
+    }
 }
 
 /// Where states are kept on the way.
@@ -103,13 +131,29 @@ pub enum ReplayError {
     /// It is of this build, but says other things of its types.
     #[error("{}: the log is of this build, but of another schema: it is not what it says", .0.display())]
     Schema(PathBuf),
-    /// It goes on where another one ends.
-    #[error("{}: a part of a log that begins at tick {first}; a replay begins with the part that has tick 1", path.display())]
+    /// It goes on where another one ends, and there is no save of where that is.
+    #[error("{}: a part of a log that begins at tick {first}; a replay begins with the part that has tick 1, or with a save of \
+        tick {} or later: {why}", path.display(), first.0.saturating_sub(1))]
     Part {
         /// Which log.
         path: PathBuf,
         /// Its first tick.
         first: Tick,
+        /// Why it cannot begin with the save.
+        why: NotUsed,
+    },
+    /// What was before a tick is not there any more.
+    #[error("{}: there is no tick {asked} any more: the log begins with tick {first}, and the first state there is is the save of \
+        tick {begins}", path.display())]
+    TooEarly {
+        /// Which log.
+        path: PathBuf,
+        /// The tick that was asked for.
+        asked: Tick,
+        /// The first one in the log.
+        first: Tick,
+        /// The tick of the save.
+        begins: Tick,
     },
     /// What the session started from cannot be read.
     #[error("{}: the setup in the header cannot be read: {error}", path.display())]
@@ -143,7 +187,7 @@ pub enum ReplayError {
 }
 
 impl<'a> Playback<'a> {
-    /// Opens a log before its first tick.
+    /// Opens a log before its first tick; at the save beside it, if it lacks its beginning.
     pub fn open(path: &Path, games: &'a Games, keep: Keep) -> Result<Playback<'a>, ReplayError> {
         Playback::of(LogFile::open(path)?, games, keep)
     }
@@ -151,9 +195,14 @@ impl<'a> Playback<'a> {
     /// A log that is open.
     pub fn of(mut log: LogFile, games: &'a Games, keep: Keep) -> Result<Playback<'a>, ReplayError> {
         let game = game_of(&log, games)?;
-        let run = begin(&log, game)?;
+        let run = begin(&mut log, game)?;
         let interval = game.rate().per_second();
+        // What was read from far away has no place beside it, and what began in its middle was not compared from its start.
+        let keep = if log.is_file() && run.tick() == Tick::ZERO { keep } else { Keep::InMemory };
         let (states, covered) = match keep {
+            Keep::InMemory if run.tick() > Tick::ZERO => {
+                (States::in_memory(interval), Covered { to: run.tick(), first_bad: None })
+            }
             Keep::InMemory => (States::in_memory(interval), Covered::default()),
             Keep::Afresh => (States::new(log.path(), interval), Covered::default()),
             Keep::InFile => States::load(&mut log, game.build()).unwrap_or_else(|(place, why)| {
@@ -163,18 +212,55 @@ impl<'a> Playback<'a> {
                 (States::new(log.path(), interval), Covered::default())
             }),
         };
-        Ok(Playback {
+        let mut playback = Playback {
             log,
             game,
             run,
             states,
             covered,
             checks: None,
+            save: None,
+            passed_over: None,
             played: 0,
-            started_from: Tick::ZERO,
+            started_from: Start::Setup,
             new_states: 0,
             bytes: Vec::new(),
-        })
+        };
+        playback.keep_beginning();
+        Ok(playback)
+    }
+
+    /// What was before the save that it begins with is not there: going back ends there.
+    fn keep_beginning(&mut self) {
+        let begins = self.run.tick();
+        if begins > Tick::ZERO {
+            self.run.save(&mut self.bytes);
+            self.save = Some((begins, self.bytes.clone()));
+            self.passed_over = Some(Tick(1)..=begins);
+            self.started_from = Start::Save(begins);
+        }
+    }
+
+    /// From now on begins with the save beside the log where that is nearer than the setup and whatever was kept. It is used only
+    /// if the log agrees with it; otherwise says why not. Nothing if there is none.
+    pub fn use_save(&mut self) -> Result<Option<NotUsed>, ReplayError> {
+        if self.begins() > Tick::ZERO {
+            return Ok(None);
+        }
+        match beginning::agreed_save(&mut self.log, self.game)? {
+            Ok(save) => self.save = Some((save.info.tick, save.state)),
+            Err(NotUsed::None) => {}
+            Err(why) => return Ok(Some(why)),
+        }
+        Ok(None)
+    }
+
+    /// The first tick whose state can be had: zero, unless the log lacks its beginning.
+    pub fn begins(&self) -> Tick {
+        if self.log.header().first_tick <= Tick(1) {
+            return Tick::ZERO;
+        }
+        self.save.as_ref().map_or(Tick::ZERO, |(tick, _)| *tick)
     }
 
     /// The log.
@@ -199,7 +285,11 @@ impl<'a> Playback<'a> {
 
     /// How many checks were compared, of those that were looked at here.
     pub fn checks_compared(&self) -> Option<usize> {
-        self.checks.as_ref().map(|checks| checks.range(..=self.covered.to).count())
+        let passed = |tick: &Tick| self.passed_over.as_ref().is_some_and(|passed| passed.contains(tick));
+        let compared = |checks: &BTreeMap<Tick, StateHash>| {
+            checks.range(..=self.covered.to).filter(|(tick, _)| !passed(tick)).count()
+        };
+        self.checks.as_ref().map(compared)
     }
 
     /// The checks of the log, all of them.
@@ -215,8 +305,8 @@ impl<'a> Playback<'a> {
         self.played
     }
 
-    /// The tick of the kept state that the last way began from; zero if it was the start.
-    pub fn started_from(&self) -> Tick {
+    /// What the last way began from.
+    pub fn started_from(&self) -> Start {
         self.started_from
     }
 
@@ -224,16 +314,50 @@ impl<'a> Playback<'a> {
     pub fn go_to(&mut self, tick: Tick) -> Result<(), ReplayError> {
         self.expect_tick(tick)?;
         let here = self.run.tick();
-        let kept = self.states.before(tick).filter(|(kept, _)| *kept > here || here > tick);
-        match kept {
-            Some((kept, state)) if self.run.load(kept, &state).is_ok() => self.started_from = kept,
-            _ if here > tick => {
-                self.run = begin(&self.log, self.game)?;
-                self.started_from = Tick::ZERO;
+        let is_nearer = |there: Tick| there <= tick && (there > here || here > tick);
+        let kept = self.states.before(tick).filter(|(kept, _)| is_nearer(*kept));
+        let kept_tick = kept.as_ref().map(|(kept, _)| *kept);
+        let saved = self.save.as_ref().filter(|(saved, _)| is_nearer(*saved) && Some(*saved) > kept_tick);
+        match (saved, kept) {
+            (Some((saved, state)), _) if self.run.load(*saved, state).is_ok() => {
+                self.started_from = Start::Save(*saved);
+                self.pass_over();
             }
-            _ => self.started_from = here,
+            (_, Some((kept, state))) if self.run.load(kept, &state).is_ok() => {
+                self.started_from = Start::Kept(kept);
+            }
+            _ if here > tick => {
+                self.run = begin(&mut self.log, self.game)?;
+                self.started_from = Start::Setup;
+                self.compare_again();
+            }
+            _ => self.started_from = self.start_of(here),
         }
         self.play_to(tick, |_, _| {})
+    }
+
+    fn start_of(&self, here: Tick) -> Start {
+        match here {
+            Tick::ZERO => Start::Setup,
+            here if here == self.begins() => Start::Save(here),
+            here => Start::Kept(here),
+        }
+    }
+
+    /// It is at a save now: the checks before it are not compared.
+    fn pass_over(&mut self) {
+        let (from, to) = (self.covered.to.next(), self.run.tick());
+        if from <= to {
+            self.passed_over = Some(from..=to);
+            self.covered.to = to;
+        }
+    }
+
+    /// It begins again, and now comes to what it has passed over.
+    fn compare_again(&mut self) {
+        if let Some(passed) = self.passed_over.take() {
+            self.covered.to = Tick(passed.start().0.saturating_sub(1));
+        }
     }
 
     /// Plays on up to a tick, and shows every tick on the way.
@@ -274,7 +398,8 @@ impl<'a> Playback<'a> {
 
     /// Writes the states that were kept to their file, if there are enough to be worth it.
     pub fn keep_states(&mut self) {
-        if self.new_states < WORTH_KEEPING {
+        // Those after a save would be taken for compared from the start on.
+        if self.new_states < WORTH_KEEPING || self.passed_over.is_some() {
             return;
         }
         if let Err(error) = self.states.save(&mut self.log, self.game.build(), self.covered) {
@@ -291,9 +416,16 @@ impl<'a> Playback<'a> {
     }
 
     fn expect_tick(&self, tick: Tick) -> Result<(), ReplayError> {
-        let last = self.log.last_tick();
+        let (last, begins) = (self.log.last_tick(), self.begins());
         let path = || self.log.path().to_owned();
-        if tick > last { Err(ReplayError::NoSuchTick { path: path(), asked: tick, last }) } else { Ok(()) }
+        if tick > last {
+            return Err(ReplayError::NoSuchTick { path: path(), asked: tick, last });
+        }
+        if tick < begins {
+            let first = self.log.header().first_tick;
+            return Err(ReplayError::TooEarly { path: path(), asked: tick, first, begins });
+        }
+        Ok(())
     }
 }
 
@@ -322,14 +454,14 @@ pub fn game_of<'a>(log: &LogFile, games: &'a Games) -> Result<&'a dyn AnyGame, R
     if game.schema() != header.schema {
         return Err(ReplayError::Schema(path()));
     }
-    if header.first_tick > Tick(1) {
-        return Err(ReplayError::Part { path: path(), first: header.first_tick });
-    }
     Ok(game)
 }
 
-/// The state before the first tick of a log.
-fn begin(log: &LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
+/// The state before the first tick of a log; that of the save beside it if the log lacks its beginning.
+fn begin(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
+    if log.header().first_tick > Tick(1) {
+        return beginning::from_save(log, game);
+    }
     let setup = |error| ReplayError::Setup { path: log.path().to_owned(), error };
     game.begin(&log.header().setup).map_err(setup)
 }

@@ -18,6 +18,12 @@ use serde::Serialize;
 use crate::cli::CommandError;
 use crate::report::{Bytes, Date, print};
 
+/// Where sessions are kept unless another place is named: the data folder of a relay.
+pub(crate) const DATA: &str = "sametick-data";
+
+/// How many sessions are named to who has mistyped one.
+const NEAREST: usize = 3;
+
 /// What `sametick sessions` can do.
 #[derive(Clone, Debug, Subcommand)]
 #[command(after_help = "\
@@ -44,7 +50,7 @@ pub enum SessionsCommand {
 #[derive(Clone, Debug, Args)]
 pub struct ListArgs {
     /// A folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME; credentials come from the environment (AWS_ACCESS_KEY_ID and others)
-    #[arg(long, value_name = "PLACE", default_value = "sametick-data", value_parser = Place::parse)]
+    #[arg(long, value_name = "PLACE", default_value = DATA, value_parser = Place::parse)]
     store: Place,
 
     /// Print a line of JSON
@@ -84,8 +90,16 @@ pub enum SessionsError {
     #[error(transparent)]
     Place(#[from] BadPlace),
     /// There is no such session.
-    #[error("there is no session {0:?} here; `sametick sessions list` prints those there are")]
-    Unknown(String),
+    #[error(
+        "there is no session {typed:?} here{}; `sametick sessions list` prints those there are",
+        nearest(near)
+    )]
+    Unknown {
+        /// What was asked for.
+        typed: String,
+        /// Those whose ids are nearest.
+        near: Vec<String>,
+    },
     /// There are several.
     #[error("{id:?} is a session of several builds; say which: {}", .builds.join(", "))]
     Ambiguous {
@@ -248,20 +262,54 @@ async fn list(shelf: &dyn Shelf) -> Result<SessionsReport, SessionsError> {
 }
 
 /// The session that was typed.
-async fn find(shelf: &dyn Shelf, typed: &str) -> Result<Shelved, SessionsError> {
+pub(crate) async fn find(shelf: &dyn Shelf, typed: &str) -> Result<Shelved, SessionsError> {
     let (build, id) = typed.split_once('/').map_or((None, typed), |(build, id)| (Some(build), id));
     let is_meant = |key: &SessionKey| {
         key.id() == id && build.is_none_or(|build| key.build().to_string().starts_with(build))
     };
-    let mut found: Vec<Shelved> =
-        list_sessions(shelf).await?.into_iter().filter(|session| is_meant(&session.key)).collect();
+    let (mut found, others): (Vec<Shelved>, Vec<Shelved>) =
+        list_sessions(shelf).await?.into_iter().partition(|session| is_meant(&session.key));
     match found.len() {
-        0 => Err(SessionsError::Unknown(typed.into())),
+        0 => Err(SessionsError::Unknown { typed: typed.into(), near: near(id, &others) }),
         1 => Ok(found.remove(0)),
         _ => {
             let typed = |session: &Shelved| format!("{}/{id}", &session.key.build().to_string()[..8]);
             Err(SessionsError::Ambiguous { id: id.into(), builds: found.iter().map(typed).collect() })
         }
+    }
+}
+
+/// The ids that are nearest to what was typed, by how many letters are to be changed; the newest first if that is the same.
+fn near(typed: &str, sessions: &[Shelved]) -> Vec<String> {
+    let whole = sessions.iter().filter(|session| !session.is_left_over());
+    let mut ids: Vec<&str> = whole.map(|session| session.key.id()).collect();
+    // As a rule the name is typed, and when it began is not known.
+    let name = |id: &'_ str| id.rsplit_once('-').map_or(usize::MAX, |(name, _)| changes(typed, name));
+    ids.sort_by_cached_key(|id| name(id).min(changes(typed, id)));
+    ids.dedup();
+    ids.into_iter().take(NEAREST).map(str::to_owned).collect()
+}
+
+/// How many letters are to be changed, added or left out to make one word of the other.
+fn changes(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (at, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+/// What to say to who has mistyped one of these.
+pub(crate) fn nearest(near: &[String]) -> String {
+    match near {
+        [] => String::new(),
+        near => format!("; the nearest are {}", near.join(", ")),
     }
 }
 

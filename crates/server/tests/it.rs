@@ -10,6 +10,8 @@
 mod bot;
 #[path = "it/check.rs"]
 mod check;
+#[path = "it/cloud.rs"]
+mod cloud;
 #[path = "it/config.rs"]
 mod config;
 #[path = "it/doors.rs"]
@@ -24,6 +26,8 @@ mod games;
 mod hall;
 #[path = "it/identity.rs"]
 mod identity;
+#[path = "it/kept.rs"]
+mod kept;
 #[path = "it/live.rs"]
 mod live;
 #[path = "it/lockstep.rs"]
@@ -54,6 +58,9 @@ mod scripts;
 mod sessions;
 #[path = "it/stage.rs"]
 mod stage;
+#[allow(dead_code, reason = "the tests of saves use more of it")]
+#[path = "../../store/tests/saves/stand.rs"]
+mod stand;
 #[path = "it/survivors.rs"]
 mod survivors;
 #[path = "it/trial.rs"]

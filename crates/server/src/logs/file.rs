@@ -1,21 +1,63 @@
-//! A log in a file, and everything that can be wrong with one, in a sentence that names it.
+//! A log in a file, or in memory, and everything that can be wrong with one, in a sentence that names it.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sametick_sim::Tick;
-use sametick_store::disk::FsSource;
+use sametick_store::disk::{FsSource, Source};
 use sametick_store::log::{Header, LogReader, OpenError, ReadError, Tail};
+use sametick_store::saves::Save;
+
+use crate::sessions::nearest;
 
 /// The name of the log in the folder of a session.
 const IN_FOLDER: &str = "log";
 
-/// A log in a file, open for reading.
+/// The name of the save beside it.
+const SAVE_BESIDE: &str = "save";
+
+/// A log in a file, or read from where it is kept, open for reading.
 #[derive(Debug)]
 pub struct LogFile {
     path: PathBuf,
-    reader: LogReader<FsSource>,
+    reader: LogReader<LogBytes>,
+    /// Where its bytes are, if that is no file.
+    kept: Option<KeptLog>,
+}
+
+/// What was read of a session from where it is kept.
+#[derive(Clone, Debug)]
+pub(super) struct KeptLog {
+    pub(super) log: Arc<[u8]>,
+    /// Nothing if there is none; otherwise its bytes, or why they could not be read.
+    pub(super) save: Option<Result<Arc<[u8]>, String>>,
+}
+
+/// The bytes of a log.
+#[derive(Debug)]
+pub enum LogBytes {
+    /// In a file.
+    File(FsSource),
+    /// In memory.
+    Memory(Arc<[u8]>),
+}
+
+impl Source for LogBytes {
+    fn byte_len(&mut self) -> io::Result<u64> {
+        match self {
+            LogBytes::File(file) => file.byte_len(),
+            LogBytes::Memory(bytes) => (&**bytes).byte_len(),
+        }
+    }
+
+    fn read_at(&mut self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            LogBytes::File(file) => file.read_at(offset, out),
+            LogBytes::Memory(bytes) => (&**bytes).read_at(offset, out),
+        }
+    }
 }
 
 /// Why a log cannot be read.
@@ -24,6 +66,27 @@ pub enum LogError {
     /// There is no such file.
     #[error("{}: there is no such file", .0.display())]
     Missing(PathBuf),
+    /// There is neither a file nor a session of that name.
+    #[error("{}: there is no such file, and no such session in {store}{}", name.display(), nearest(near))]
+    Neither {
+        /// What was asked for.
+        name: PathBuf,
+        /// Where sessions were looked for.
+        store: String,
+        /// Sessions there whose names are near.
+        near: Vec<String>,
+    },
+    /// It names no session.
+    #[error(
+        "{0}: that is no session; say s3://BUCKET/PREFIX/sessions/BUILD/ID, or ID --store s3://BUCKET/PREFIX"
+    )]
+    NoSession(String),
+    /// There is no such store.
+    #[error("{}: there is no such folder, and so no sessions in it", .0.display())]
+    NoStore(PathBuf),
+    /// The session has no log.
+    #[error("{0}: the session has no log there")]
+    NoLog(String),
     /// It is a folder.
     #[error("{}: there is no log in this folder", .0.display())]
     Folder(PathBuf),
@@ -62,14 +125,50 @@ impl LogFile {
         let inside = path.join(IN_FOLDER);
         let path = if inside.is_file() { &inside } else { path };
         look_at(path)?;
-        let reader = LogReader::open_file(path);
+        let reader = FsSource::open(path).map_err(OpenError::from);
+        let reader = reader.and_then(|file| LogReader::open(LogBytes::File(file)));
         let reader = reader.map_err(|error| LogError::Open { path: path.to_owned(), error })?;
-        Ok(LogFile { path: path.to_owned(), reader })
+        Ok(LogFile { path: path.to_owned(), reader, kept: None })
+    }
+
+    /// A log that was read from this place.
+    pub(super) fn of_kept(place: PathBuf, kept: KeptLog) -> Result<LogFile, LogError> {
+        let reader = LogReader::open(LogBytes::Memory(kept.log.clone()));
+        let reader = reader.map_err(|error| LogError::Open { path: place.clone(), error })?;
+        Ok(LogFile { path: place, reader, kept: Some(kept) })
+    }
+
+    /// The same once more, for somebody else to read.
+    pub fn again(&self) -> Result<LogFile, LogError> {
+        match &self.kept {
+            Some(kept) => LogFile::of_kept(self.path.clone(), kept.clone()),
+            None => LogFile::open(&self.path),
+        }
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it is a file of this machine.
+    pub fn is_file(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// The save that lies beside it, if there is one, or why it cannot be read.
+    pub fn save(&self) -> Option<Result<Save, String>> {
+        let bytes = match &self.kept {
+            Some(kept) => kept.save.clone()?,
+            // Whatever else is called a log may lie beside anything.
+            None if self.path.file_name()? != IN_FOLDER => return None,
+            None => match fs::read(self.path.with_file_name(SAVE_BESIDE)) {
+                Ok(bytes) => Ok(bytes.into()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+                Err(error) => Err(error.to_string()),
+            },
+        };
+        Some(bytes.and_then(|bytes| Save::from_bytes(&bytes).map_err(|bad| bad.to_string())))
     }
 
     /// What is said once about the session.
@@ -88,7 +187,7 @@ impl LogFile {
     }
 
     /// To read it.
-    pub fn reader(&mut self) -> &mut LogReader<FsSource> {
+    pub fn reader(&mut self) -> &mut LogReader<LogBytes> {
         &mut self.reader
     }
 

@@ -1,7 +1,6 @@
 //! `sametick log verify`: is a log sound, and does it lead where its players were?
 
 use std::fmt;
-use std::path::Path;
 
 use serde::Serialize;
 
@@ -28,6 +27,8 @@ pub struct Verdict {
     pub ended: bool,
     /// Whether it was played again: its build is here.
     pub replayed: bool,
+    /// The tick of the save that it was played from, if the log lacks its beginning; otherwise zero.
+    pub replayed_from: u32,
     /// How many checks were compared.
     pub checks_compared: usize,
     /// The first check that does not match.
@@ -37,18 +38,18 @@ pub struct Verdict {
 }
 
 /// Reads all of a log, and plays it again if its game is among these.
-pub fn verify(path: &Path, games: &Games) -> Result<Verdict, CommandError> {
-    let mut log = LogFile::open(path)?;
+pub fn verify(mut log: LogFile, games: &Games) -> Result<Verdict, CommandError> {
     let damage = log.damage();
     let summary = log.reader().verify().map_err(damage)?;
     let mut verdict = Verdict {
-        log: path.display().to_string(),
+        log: log.path().display().to_string(),
         structure: true,
         records: summary.records,
         ticks: summary.ticks,
         torn_bytes: log.tail().torn_bytes,
         ended: log.tail().ended,
         replayed: false,
+        replayed_from: 0,
         checks_compared: 0,
         first_bad: None,
         not_replayed_because: None,
@@ -56,6 +57,7 @@ pub fn verify(path: &Path, games: &Games) -> Result<Verdict, CommandError> {
     let last = log.last_tick();
     match Playback::of(log, games, Keep::InMemory) {
         Ok(mut playback) => {
+            verdict.replayed_from = playback.begins().0;
             playback.go_to(last)?;
             verdict.replayed = true;
             verdict.checks_compared = playback.checks_compared().unwrap_or(0);
@@ -89,7 +91,12 @@ impl fmt::Display for Verdict {
         match (&self.first_bad, &self.not_replayed_because) {
             (Some(bad), _) => write!(f, "  A CHECK DOES NOT MATCH: {bad}"),
             (None, None) => {
-                write!(f, "  played again: {} compared, all match", Count(*checks_compared as u64, "check"))
+                let from = match self.replayed_from {
+                    0 => String::new(),
+                    tick => format!(" from the save of tick {tick} (the log lacks what was before)"),
+                };
+                let checks = Count(*checks_compared as u64, "check");
+                write!(f, "  played again{from}: {checks} compared, all match")
             }
             (None, Some(why)) => write!(f, "  only the structure was verified: {why}"),
         }

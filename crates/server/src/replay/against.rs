@@ -40,6 +40,10 @@ pub fn compare(
         return Err(ReplayError::Mixed(ours.log.path().to_owned(), theirs.log.path().to_owned()));
     }
     let last = ours.log.last_tick().min(theirs.log.last_tick()).min(to);
+    // A log that lacks its beginning begins with a save: the other one is played up to there.
+    let begin = ours.run.tick().max(theirs.run.tick()).min(last);
+    ours.go_to(begin.max(ours.begins()))?;
+    theirs.go_to(begin.max(theirs.begins()))?;
     let mut progress = Progress::new("comparing", u64::from(last.0));
     let mut inputs: Option<InputsAt> = None;
     if ours.run.hash() != theirs.run.hash() {
@@ -47,8 +51,8 @@ pub fn compare(
     }
     let (our_damage, their_damage) = (ours.log.damage(), theirs.log.damage());
     let (our_path, their_path) = (ours.log.path().to_owned(), theirs.log.path().to_owned());
-    let mut our_ticks = ours.log.reader().ticks();
-    let mut their_ticks = theirs.log.reader().ticks();
+    let mut our_ticks = ours.log.reader().ticks_from(begin.next());
+    let mut their_ticks = theirs.log.reader().ticks_from(begin.next());
     while ours.run.tick() < last {
         let next = (our_ticks.next().map_err(&our_damage)?, their_ticks.next().map_err(&their_damage)?);
         let (Some(our_inputs), Some(their_inputs)) = next else { break };

@@ -15,7 +15,7 @@ use super::twice::play_twice;
 use super::{Keep, Playback, stepping};
 use crate::cli::CommandError;
 use crate::games::{Games, Layout};
-use crate::logs::LogFile;
+use crate::logs::{NamedLog, open};
 use crate::report::{print, print_json};
 
 /// What `sametick replay` takes.
@@ -29,13 +29,17 @@ Examples:
   sametick replay match.log --against other.log    the first tick at which they part ways
   sametick replay match.log --twice                a bug of the game, or of the network?
   sametick replay match.log --hashes > hashes.txt
+  sametick replay friday-1800000000000             a session that is kept in sametick-data
+  sametick replay friday-1800000000000 --store s3://games/sametick --to 3999
+  sametick replay s3://games/sametick/sessions/BUILD/ID?endpoint=https://s3.example.org
 
+With --to and --step, it begins with the save beside the log if that is nearer and the log agrees with it.
 Ends with an error if a check does not match, or if what was compared is not the same.
-States are kept in match.log.states, so that every tick is near; the file can be deleted at any time.")]
+States are kept in match.log.states, so that every tick is near; the file can be deleted at any time. Nothing is kept of what
+is read from S3.")]
 pub struct ReplayArgs {
-    /// The log of a session
-    #[arg(value_name = "LOG")]
-    log: PathBuf,
+    #[command(flatten)]
+    named: NamedLog,
 
     /// Stop after this tick
     #[arg(long, value_name = "TICK")]
@@ -65,7 +69,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     json: bool,
 
-    /// Do not use or write kept states
+    /// Do not use or write kept states, and do not begin with a save unless the log begins there
     #[arg(long)]
     no_cache: bool,
 }
@@ -84,7 +88,11 @@ pub fn replay(args: &ReplayArgs, games: &Games) -> Result<ExitCode, CommandError
         (false, true) => Keep::InFile,
         (false, false) => Keep::Afresh,
     };
-    let mut playback = Playback::open(&args.log, games, keep)?;
+    let mut playback = Playback::of(args.named.open()?, games, keep)?;
+    let not_used = if keep == Keep::InFile { playback.use_save()? } else { None };
+    if let Some(why) = not_used {
+        eprintln!("sametick: the save beside the log is not used: {why}");
+    }
     if args.step {
         return step(args, &mut playback);
     }
@@ -108,7 +116,7 @@ pub fn replay(args: &ReplayArgs, games: &Games) -> Result<ExitCode, CommandError
 }
 
 fn step(args: &ReplayArgs, playback: &mut Playback<'_>) -> Result<ExitCode, CommandError> {
-    playback.go_to(args.to.map_or(Tick::ZERO, Tick))?;
+    playback.go_to(args.to.map_or(playback.begins(), Tick))?;
     let prompt = if io::stdin().is_terminal() { "> " } else { "" };
     stepping::walk(playback, io::stdin().lock(), &mut io::stdout().lock(), prompt)?;
     playback.keep_states();
@@ -148,16 +156,16 @@ fn print_hashes(args: &ReplayArgs, playback: &mut Playback<'_>, to: Tick) -> Res
 }
 
 fn twice(args: &ReplayArgs, games: &Games) -> Result<ExitCode, CommandError> {
-    let log = LogFile::open(&args.log)?;
+    let log = args.named.open()?;
     let to = args.to.map_or(log.last_tick(), Tick).min(log.last_tick());
     let found = play_twice(&log, games, to)?;
-    print(&TwiceReport::of(&args.log, to, found.as_ref()), args.json)?;
+    print(&TwiceReport::of(log.path(), to, found.as_ref()), args.json)?;
     Ok(if found.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn against(args: &ReplayArgs, other: &Path, games: &Games) -> Result<ExitCode, CommandError> {
-    let mut ours = Playback::open(&args.log, games, Keep::InMemory)?;
-    let mut theirs = Playback::open(other, games, Keep::InMemory)?;
+    let mut ours = Playback::of(args.named.open()?, games, Keep::InMemory)?;
+    let mut theirs = Playback::of(open(other, args.named.store.as_ref())?, games, Keep::InMemory)?;
     let last = ours.log().last_tick().min(theirs.log().last_tick());
     let to = args.to.map_or(last, Tick).min(last);
     let found = compare(&mut ours, &mut theirs, to)?;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::against::Divergence;
 use super::twice::Disagreement;
-use super::{BadCheck, Playback};
+use super::{BadCheck, Playback, Start};
 use crate::cli::CommandError;
 use crate::games::{AnyGame, Layout};
 use crate::logs::of_row;
@@ -28,8 +28,12 @@ pub struct Played {
     last_tick: u32,
     hash: String,
     ticks_played: u64,
-    /// The kept state it began from; zero for the start.
+    /// The tick of the state it began from; zero for the start.
     from_tick: u32,
+    /// Whether that is the save beside the log.
+    from_save: bool,
+    /// The first tick of the log.
+    first_tick: u32,
     seconds: f64,
     /// How many times faster than it was played.
     times_real: f64,
@@ -40,7 +44,7 @@ pub struct Played {
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<Box<RawValue>>,
     #[serde(skip)]
-    kept: bool,
+    started_from: Start,
 }
 
 #[derive(Serialize)]
@@ -82,7 +86,9 @@ impl Played {
             last_tick: log.last_tick().0,
             hash: run.hash().to_string(),
             ticks_played: played,
-            from_tick: playback.started_from().0,
+            from_tick: playback.started_from().tick().0,
+            from_save: matches!(playback.started_from(), Start::Save(_)),
+            first_tick: log.header().first_tick.0,
             seconds,
             times_real: if seconds > 0.0 { real / seconds } else { 0.0 },
             checks_compared: playback.checks_compared(),
@@ -94,27 +100,44 @@ impl Played {
                 .map(BadCheckLine::of),
             torn_bytes: log.tail().torn_bytes,
             state,
-            kept: playback.started_from() > Tick::ZERO,
+            started_from: playback.started_from(),
         })
+    }
+}
+
+impl Played {
+    /// Which checks could be compared.
+    fn checked(&self) -> String {
+        if self.from_save { format!("after tick {}", self.from_tick) } else { "up to there".into() }
     }
 }
 
 impl fmt::Display for Played {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Played { log, game, build, session, tick, last_tick, hash, ticks_played, from_tick, .. } = self;
+        let Played { log, game, build, session, tick, last_tick, hash, ticks_played, .. } = self;
         writeln!(f, "{log}: {game} of build {}, session {session:?}", &build[..8])?;
         writeln!(f, "  tick {tick} of {last_tick}, hash {hash}")?;
-        let from =
-            if self.kept { format!(" from the kept state of tick {from_tick}") } else { String::new() };
+        let from = match self.started_from {
+            Start::Setup => String::new(),
+            Start::Kept(tick) => format!(" from the kept state of tick {tick}"),
+            Start::Save(tick) => format!(" from the save of tick {tick}"),
+        };
         let (ms, times) = (self.seconds * 1e3, self.times_real);
         let played = Count(*ticks_played, "tick");
         writeln!(f, "  {played} played{from} in {ms:.1} ms: {times:.0} times real time")?;
+        if self.first_tick > 1 {
+            writeln!(f, "  the log begins with tick {}: what was before is not there", self.first_tick)?;
+        }
         if self.torn_bytes > 0 {
             writeln!(f, "  the last {} bytes of the log are torn, and were not read", self.torn_bytes)?;
         }
         match (&self.first_bad, self.checks_compared) {
             (Some(bad), _) => write!(f, "  A CHECK DOES NOT MATCH: {bad}")?,
-            (None, Some(0)) => write!(f, "  no checks up to there")?,
+            (None, None) if self.from_save => write!(f, "  no checks {}", self.checked())?,
+            (None, Some(0)) => write!(f, "  no checks {}", self.checked())?,
+            (None, Some(count)) if self.from_save => {
+                write!(f, "  {} {} compared: all match", Count(count as u64, "check"), self.checked())?;
+            }
             (None, Some(count)) => {
                 write!(f, "  {} compared: all match", Count(count as u64, "check"))?;
             }

@@ -55,6 +55,10 @@ fn go(playback: &mut Playback<'_>, tick: Tick, out: &mut impl Write) -> Result<(
         Err(ReplayError::NoSuchTick { asked, last, .. }) => {
             Ok(writeln!(out, "there is no tick {asked}; the log ends with tick {last}")?)
         }
+        Err(ReplayError::TooEarly { asked, begins, .. }) => Ok(writeln!(
+            out,
+            "there is no tick {asked} any more; the first state is the save of tick {begins}"
+        )?),
         Err(error) => Err(error.into()),
     }
 }
@@ -80,7 +84,7 @@ fn print_inputs(playback: &mut Playback<'_>, out: &mut impl Write) -> Result<(),
 /// Compares with the state of the tick before, which is not far: there are kept states.
 fn print_changes(playback: &mut Playback<'_>, out: &mut impl Write) -> Result<(), CommandError> {
     let tick = playback.run().tick();
-    let Some(before) = tick.0.checked_sub(1).map(Tick) else {
+    let Some(before) = tick.0.checked_sub(1).map(Tick).filter(|before| *before >= playback.begins()) else {
         writeln!(out, "nothing has happened yet")?;
         return Ok(());
     };

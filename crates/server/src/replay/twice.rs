@@ -35,10 +35,10 @@ pub fn play_twice(log: &LogFile, games: &Games, to: Tick) -> Result<Option<Disag
     let game = game_of(log, games)?;
     on_two_threads(game, to, |states| {
         // Its own reader, its own state.
-        let mut log = LogFile::open(log.path())?;
-        let mut run = begin(&log, game)?;
+        let mut log = log.again()?;
+        let mut run = begin(&mut log, game)?;
         let (path, damage) = (log.path().to_owned(), log.damage());
-        let mut ticks = log.reader().ticks();
+        let mut ticks = log.reader().ticks_from(run.tick().next());
         states.note(&*run);
         while let Some(inputs) = ticks.next().map_err(&damage)?.filter(|inputs| inputs.tick() <= to) {
             step(&mut *run, inputs, &path)?;

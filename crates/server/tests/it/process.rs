@@ -36,6 +36,9 @@ pub fn command(args: &[&str]) -> Command {
     for variable in ["SAMETICK_SECRET", "SAMETICK_LOG", "SAMETICK_STATUS_KEY"] {
         command.env_remove(variable);
     }
+    for variable in ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "ENDPOINT_URL", "REGION"] {
+        command.env_remove(format!("AWS_{variable}"));
+    }
     // Whoever runs the tests has a configuration of their own, which is theirs.
     let config = concat!(env!("CARGO_TARGET_TMPDIR"), "/config.toml");
     command.env("SAMETICK_CONFIG", config);
@@ -62,10 +65,15 @@ impl Server {
 
     /// Any command that listens.
     pub fn start_as(what: &[&str], folder: &Folder, args: &[&str], secret: Option<&str>) -> Server {
+        let secret = secret.map(|secret| ("SAMETICK_SECRET", secret));
+        Server::start_in(what, folder, args, secret.as_slice())
+    }
+
+    /// The same with this in its environment.
+    pub fn start_in(what: &[&str], folder: &Folder, args: &[&str], environment: &[(&str, &str)]) -> Server {
         let ports = ["--udp", "0", "--quic", "0", "--ws", "0", "--wt", "0"];
         let mut serve = command(what);
-        serve.args(ports).args(args).current_dir(folder.path());
-        secret.map(|secret| serve.env("SAMETICK_SECRET", secret));
+        serve.args(ports).args(args).current_dir(folder.path()).envs(environment.iter().copied());
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

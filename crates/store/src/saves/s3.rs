@@ -29,6 +29,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a request takes at most: the largest save through a thin line.
 const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
+/// Where a machine is asked for a role of its own when the environment names no credentials.
+const MACHINE_ROLE: &str = "169.254.169.254";
+
 /// Longer answers are cut before they are told to people.
 const MAX_TROUBLE_LETTERS: usize = 400;
 
@@ -179,7 +182,12 @@ enum Failure {
 }
 
 fn trouble(error: &Error) -> Trouble {
-    let text = error.to_string();
+    let mut text = error.to_string();
+    if text.contains(MACHINE_ROLE) {
+        text = format!(
+            "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and this machine has no role of its own: {text}"
+        );
+    }
     Trouble(text.chars().take(MAX_TROUBLE_LETTERS).collect())
 }
 

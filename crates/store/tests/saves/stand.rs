@@ -153,6 +153,16 @@ impl Stand {
         S3Shelf::open(S3Options { credentials, request_limit, ..S3Options::new(place) }).unwrap()
     }
 
+    /// Where it is, for a program.
+    pub fn place(&self) -> String {
+        format!("s3://{BUCKET}/some/where?endpoint=http://127.0.0.1:{}", self.port)
+    }
+
+    /// What a program has to have in its environment.
+    pub fn environment() -> [(&'static str, &'static str); 2] {
+        [("AWS_ACCESS_KEY_ID", KEY_ID), ("AWS_SECRET_ACCESS_KEY", SECRET)]
+    }
+
     pub fn set_wrongs(&self, wrongs: Wrongs) {
         self.chance.lock().unwrap().wrongs = wrongs;
     }

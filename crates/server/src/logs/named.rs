@@ -1,0 +1,126 @@
+//! Which log is meant: a file, or a session by its id or its place, straight from where it is kept.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sametick_sim::BuildId;
+use sametick_store::log::OpenError;
+use sametick_store::saves::{ColdFiles, ColdLog, Place, SESSIONS, SessionKey, Shelf};
+
+use super::file::{KeptLog, LogError, LogFile};
+use crate::cli::CommandError;
+use crate::sessions::{DATA, SessionsError, find};
+
+/// What a place in S3 begins with.
+const S3_SCHEME: &str = "s3://";
+
+/// A log, as it is typed.
+#[derive(Clone, Debug, Args)]
+pub struct NamedLog {
+    /// A log, the folder of a session, the id of a session that is kept, or s3://BUCKET/PREFIX/sessions/BUILD/ID
+    #[arg(value_name = "LOG")]
+    pub(crate) log: PathBuf,
+
+    /// Where the session of that id is kept: a folder, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME. Without it,
+    /// sametick-data
+    #[arg(long, value_name = "PLACE", value_parser = Place::parse)]
+    pub(crate) store: Option<Place>,
+}
+
+impl NamedLog {
+    /// Opens it.
+    pub fn open(&self) -> Result<LogFile, CommandError> {
+        open(&self.log, self.store.as_ref())
+    }
+}
+
+/// Opens the log of this name; if a store is given, the name is that of a session there.
+pub(crate) fn open(name: &Path, store: Option<&Place>) -> Result<LogFile, CommandError> {
+    let text = name.to_str().unwrap_or_default();
+    if text.starts_with(S3_SCHEME) {
+        let (place, session) = split(text)?;
+        return open_kept(&place, &session);
+    }
+    match store {
+        Some(store) => open_kept(store, text),
+        None if name.exists() || !is_session(text) || !Path::new(DATA).is_dir() => Ok(LogFile::open(name)?),
+        None => open_kept(&Place::Folder(DATA.into()), text).map_err(|error| match error {
+            CommandError::Sessions(SessionsError::Unknown { near, .. }) => {
+                LogError::Neither { name: name.to_owned(), store: DATA.into(), near }.into()
+            }
+            error => error,
+        }),
+    }
+}
+
+/// Whether this may be typed for a session: ID, or BUILD/ID.
+fn is_session(text: &str) -> bool {
+    let id = text.split_once('/').map_or(text, |(_, id)| id);
+    SessionKey::from_id(BuildId::from_bytes([0; 16]), id).is_some()
+}
+
+/// The store, and the session in it as BUILD/ID, of `s3://bucket/prefix/sessions/build/id?endpoint=…`.
+fn split(text: &str) -> Result<(Place, String), CommandError> {
+    let no_session = || LogError::NoSession(text.into());
+    let (path, settings) = text.split_at(text.find('?').unwrap_or(text.len()));
+    let folder = path.trim_end_matches('/');
+    let folder = folder.strip_suffix("/log").unwrap_or(folder);
+    let at = folder.rfind(&format!("/{SESSIONS}")).ok_or_else(no_session)?;
+    let session = &folder[at + 1 + SESSIONS.len()..];
+    if session.split('/').count() != 2 || !is_session(session) {
+        return Err(no_session().into());
+    }
+    let place = Place::parse(&format!("{}{settings}", &folder[..at])).map_err(SessionsError::from)?;
+    Ok((place, session.into()))
+}
+
+/// Opens the log of a session that is kept.
+fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
+    if let Place::Folder(folder) = place
+        && !folder.is_dir()
+    {
+        return Err(LogError::NoStore(folder.clone()).into());
+    }
+    let shelf = place.open().map_err(SessionsError::from)?;
+    let key = block_on(find(&*shelf, typed))??.key;
+    if let Place::Folder(folder) = place {
+        let path = folder.join(key.log());
+        match LogFile::open(&path) {
+            // Copied from S3, it lies in segments; or there is none.
+            Err(LogError::Open { error: OpenError::NotALog, .. } | LogError::Missing(_)) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    let name = named(place, &key);
+    let kept = block_on(fetch(&*shelf, &key, &name))??;
+    Ok(LogFile::of_kept(name.into(), kept)?)
+}
+
+/// The place of a session, as it can be typed.
+fn named(place: &Place, key: &SessionKey) -> String {
+    let place = place.to_string();
+    let (path, settings) = place.split_at(place.find('?').unwrap_or(place.len()));
+    format!("{path}/{key}{settings}")
+}
+
+/// Reads log and save of a session.
+async fn fetch(shelf: &dyn Shelf, key: &SessionKey, name: &str) -> Result<KeptLog, CommandError> {
+    let damaged = |error: String| SessionsError::Damaged {
+        session: key.id().into(),
+        error: format!("its log: {error}"),
+    };
+    let files = ColdLog::new(shelf, key).read().await.map_err(|error| damaged(error.to_string()))?;
+    let log = files.map(ColdFiles::joined).transpose().map_err(|error| damaged(error.to_string()))?;
+    let log = log.flatten().ok_or_else(|| LogError::NoLog(name.into()))?;
+    let save = match shelf.get(&key.save()).await {
+        Ok(found) => found.map(|content| Ok(content.bytes.into())),
+        Err(trouble) => Some(Err(trouble.to_string())),
+    };
+    Ok(KeptLog { log: log.into(), save })
+}
+
+/// Waits for something that needs a runtime.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}

@@ -1,0 +1,126 @@
+//! Beginning with the save that lies beside a log, if the log agrees with it.
+
+use sametick_sim::canon::DecodeError;
+use sametick_sim::record::Record;
+use sametick_sim::{StateHash, Tick};
+use sametick_store::saves::Save;
+
+use super::ReplayError;
+use crate::games::{AnyGame, Run};
+use crate::logs::{LogError, LogFile};
+
+/// Why a replay does not begin with the save beside a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotUsed {
+    /// There is none.
+    #[error("there is no save beside it")]
+    None,
+    /// It cannot be read, or is not what it says.
+    #[error("the save cannot be read: {0}")]
+    Unreadable(String),
+    /// It is of another session or build.
+    #[error("the save is of another session or build")]
+    Other,
+    /// It is of a tick that the log does not have.
+    #[error("the save is of tick {tick}, and the log has ticks {first} to {last}")]
+    Outside {
+        /// Its tick.
+        tick: Tick,
+        /// The first tick of the log.
+        first: Tick,
+        /// The last tick of the log.
+        last: Tick,
+    },
+    /// The log says nothing about its tick.
+    #[error("the log has neither a check nor a snapshot of tick {0}, of which the save is")]
+    Unknown(Tick),
+    /// The log says something else.
+    #[error("after tick {tick} the log has {logged}, and the save {saved}")]
+    Different {
+        /// After which tick.
+        tick: Tick,
+        /// What the log says.
+        logged: StateHash,
+        /// What the save is of.
+        saved: StateHash,
+    },
+}
+
+/// The save beside a log, if it is of the same session and of a tick that the log leads on from.
+fn save_of(log: &LogFile, game: &dyn AnyGame) -> Result<Save, NotUsed> {
+    let save = log.save().ok_or(NotUsed::None)?.map_err(NotUsed::Unreadable)?;
+    let (header, info, last) = (log.header(), &save.info, log.last_tick());
+    let is_same = info.build == header.build
+        && info.schema == header.schema
+        && info.setup == header.setup
+        && info.session == header.session
+        && info.started_unix_ms == header.started_unix_ms;
+    if !is_same {
+        return Err(NotUsed::Other);
+    }
+    let first = header.first_tick;
+    if info.tick.next() < first || info.tick > last {
+        return Err(NotUsed::Outside { tick: info.tick, first, last });
+    }
+    if !save.is_true() {
+        return Err(NotUsed::Unreadable("its state is not the one that it names".into()));
+    }
+    game.resume(info.tick, &save.state).map_err(|error| NotUsed::Unreadable(error.to_string()))?;
+    Ok(save)
+}
+
+/// What a log says about the state after a tick, if anything.
+fn logged_hash(log: &mut LogFile, wanted: Tick) -> Result<Option<StateHash>, LogError> {
+    let damage = log.damage();
+    let mut logged = None;
+    let mut holding = log.reader().holding();
+    while let Some(record) = holding.next().map_err(&damage)? {
+        match *record {
+            // What the players agreed on says more than what somebody saved.
+            Record::Check { tick, hash } if tick == wanted => return Ok(Some(hash)),
+            Record::Snapshot { tick, hash, .. } if tick == wanted => logged = Some(hash),
+            _ => {}
+        }
+    }
+    Ok(logged)
+}
+
+/// What it means that a log says nothing about the tick of a save.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Silence {
+    /// The save is not used.
+    Refuses,
+    /// There is nothing else to begin with, and later checks will tell.
+    Agrees,
+}
+
+/// The save beside a log, if the log says the same about its tick.
+pub fn agreed_save(log: &mut LogFile, game: &dyn AnyGame) -> Result<Result<Save, NotUsed>, ReplayError> {
+    compared(log, game, Silence::Refuses)
+}
+
+fn compared(
+    log: &mut LogFile,
+    game: &dyn AnyGame,
+    silence: Silence,
+) -> Result<Result<Save, NotUsed>, ReplayError> {
+    let save = match save_of(log, game) {
+        Ok(save) => save,
+        Err(why) => return Ok(Err(why)),
+    };
+    let (tick, saved) = (save.info.tick, save.info.hash);
+    Ok(match logged_hash(log, tick)? {
+        Some(logged) if logged != saved => Err(NotUsed::Different { tick, logged, saved }),
+        None if silence == Silence::Refuses => Err(NotUsed::Unknown(tick)),
+        _ => Ok(save),
+    })
+}
+
+/// The state of the save beside a log that lacks its beginning.
+pub fn from_save(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
+    let unreadable = |error: DecodeError| NotUsed::Unreadable(error.to_string());
+    let run = compared(log, game, Silence::Agrees)?
+        .and_then(|save| game.resume(save.info.tick, &save.state).map_err(unreadable));
+    let (path, first) = (log.path().to_owned(), log.header().first_tick);
+    run.map_err(|why| ReplayError::Part { path, first, why })
+}
