@@ -1,6 +1,5 @@
 //! Which log is meant: a file, or a session by its id or its place, straight from where it is kept.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -83,7 +82,8 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
         return Err(LogError::NoStore(folder.clone()).into());
     }
     let shelf = place.open().map_err(SessionsError::from)?;
-    let key = block_on(find(&*shelf, typed))??.key;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let key = runtime.block_on(key_of(&*shelf, typed))?;
     if let Place::Folder(folder) = place {
         let path = folder.join(key.log());
         match LogFile::open(&path) {
@@ -93,8 +93,18 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
         }
     }
     let name = named(place, &key);
-    let kept = block_on(fetch(&*shelf, &key, &name))??;
+    let kept = runtime.block_on(fetch(&*shelf, &key, &name))?;
     Ok(LogFile::of_kept(name.into(), kept)?)
+}
+
+/// The session that was typed. Who has typed all of it need not be allowed to list the others.
+async fn key_of(shelf: &dyn Shelf, typed: &str) -> Result<SessionKey, SessionsError> {
+    let exact =
+        typed.split_once('/').and_then(|(build, id)| SessionKey::from_id(BuildId::from_hex(build)?, id));
+    match exact {
+        Some(key) if shelf.head(&key.log()).await?.is_some() => Ok(key),
+        _ => Ok(find(shelf, typed).await?.key),
+    }
 }
 
 /// The place of a session, as it can be typed.
@@ -118,9 +128,4 @@ async fn fetch(shelf: &dyn Shelf, key: &SessionKey, name: &str) -> Result<KeptLo
         Err(trouble) => Some(Err(trouble.to_string())),
     };
     Ok(KeptLog { log: log.into(), save })
-}
-
-/// Waits for something that needs a runtime.
-fn block_on<T>(work: impl Future<Output = T>) -> Result<T, CommandError> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }

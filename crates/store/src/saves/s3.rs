@@ -29,8 +29,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a request takes at most: the largest save through a thin line.
 const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where a machine is asked for a role of its own when the environment names no credentials.
-const MACHINE_ROLE: &str = "169.254.169.254";
+/// What a machine is asked for when the environment names no credentials: a role of its own.
+const MACHINE_ROLE: [&str; 2] = ["/latest/api/token", "/latest/meta-data/iam"];
 
 /// Longer answers are cut before they are told to people.
 const MAX_TROUBLE_LETTERS: usize = 400;
@@ -183,7 +183,7 @@ enum Failure {
 
 fn trouble(error: &Error) -> Trouble {
     let mut text = error.to_string();
-    if text.contains(MACHINE_ROLE) {
+    if MACHINE_ROLE.iter().any(|asked| text.contains(asked)) {
         text = format!(
             "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and this machine has no role of its own: {text}"
         );
