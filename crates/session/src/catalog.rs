@@ -181,15 +181,19 @@ impl Catalog for Remembered {
         if beat.life > known.life {
             known.begin_life(now, beat.life);
         }
-        (known.beats, known.heard_at, known.is_lost) = (beat.number, now, false);
+        let was_lost = core::mem::take(&mut known.is_lost);
+        (known.beats, known.heard_at) = (beat.number, now);
         (known.capacity, known.is_draining) = (beat.capacity, beat.is_draining);
         known.address.clone_from(&beat.address);
         known.offers.clone_from(&beat.offers);
-        known.sessions.retain(|_, (_, beats)| *beats >= beat.number);
-        for standing in beat.sessions.iter().filter(|standing| standing.summary.session.host == host) {
-            known.sessions.insert(standing.summary.session, (standing.clone(), 0));
+        let old = core::mem::take(&mut known.sessions);
+        let own = beat.sessions.iter().filter(|standing| standing.summary.session.host == host);
+        known.sessions = own.map(|standing| (standing.summary.session, (standing.clone(), 0))).collect();
+        for (id, entry) in old.iter().filter(|(_, (_, beats))| *beats >= beat.number) {
+            known.sessions.entry(*id).or_insert_with(|| entry.clone());
         }
-        self.version += 1;
+        let is_same = known.sessions.values().map(|(one, _)| one).eq(old.values().map(|(one, _)| one));
+        self.version += u64::from(was_lost || !is_same);
     }
 
     fn bye(&mut self, now: Time, host: HostId, life: Incarnation) {
@@ -204,8 +208,8 @@ impl Catalog for Remembered {
         if let Some(known) =
             self.hosts.get_mut(&id.host).filter(|known| life == known.life && beats >= known.beats)
         {
-            known.sessions.insert(id, (standing.clone(), beats));
-            self.version += 1;
+            let old = known.sessions.insert(id, (standing.clone(), beats));
+            self.version += u64::from(old.is_none_or(|(old, _)| old != *standing));
         }
     }
 

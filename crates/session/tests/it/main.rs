@@ -1,6 +1,7 @@
 //! Sessions, by what they promise.
 
 mod lobby;
+mod placing;
 mod playing;
 mod random;
 mod returns;

@@ -17,6 +17,7 @@ use sametick_session::id::{Key, SessionId, Source};
 use sametick_session::message::{Ask, Closing, Event, Filter, Reply, Request};
 use sametick_session::password::Weight;
 use sametick_session::placing::{FromHost, ToHost};
+use sametick_session::session::Session;
 use sametick_sim::{Rng, Time};
 use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
@@ -315,6 +316,8 @@ impl World {
             assert_eq!(session.id().host, self.hosts[host].id, "a session is where its name says");
             self.hosts[host].check_manned(session);
         }
+        let keys: BTreeSet<Key> = self.hosts[host].sessions().map(Session::key).collect();
+        assert_eq!(keys.len(), self.hosts[host].sessions().count(), "a request makes one session");
     }
 
     /// Once nothing is under way: whoever thinks they are in is, and knows everything.

@@ -1,0 +1,566 @@
+//! Where sessions are placed and how they are found: gateway, catalog and host, by what each promises.
+
+use std::collections::BTreeMap;
+
+use sametick_session::catalog::{Catalog, Health, Remembered};
+use sametick_session::gateway::{self, Asking, ClientId, Gateway, TELL_EVERY_US};
+use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
+use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
+use sametick_session::message::{Ask, Closing, Event, Filter, Phase, Refusal, Reply, Request};
+use sametick_session::password::Password;
+use sametick_session::placing::{Beat, ToHost};
+use sametick_session::settings::{Mode, Settings};
+use sametick_session::ticket::TICKET_US;
+use sametick_sim::{Seat, Time};
+use sametick_wire::Member;
+use sametick_wire::identity::PlayerId;
+
+use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, name, name_of, pong, settings};
+
+/// A gateway and hosts that hear each other at once.
+struct Town {
+    now: Time,
+    gateway: Gateway<Remembered>,
+    hosts: BTreeMap<HostId, Host>,
+    /// Hosts that are cut off.
+    deaf: Vec<HostId>,
+    disk: BTreeMap<SessionId, Vec<u8>>,
+    replies: Vec<(ClientId, Option<u64>, Reply)>,
+    asked: Vec<(HostId, ToHost)>,
+    said: Vec<host::Output>,
+    lost: Vec<HostId>,
+    next: u64,
+}
+
+fn config(id: u32, life: u32, capacity: u16) -> HostConfig {
+    HostConfig {
+        id: HostId(id),
+        life: Incarnation(life),
+        secret: [id as u8; 32],
+        address: format!("ws://host-{id}"),
+        capacity,
+        offers: vec![Offer { game: name("bridge"), mode: Mode::Room, plan: pong() }],
+    }
+}
+
+impl Town {
+    fn new(capacities: &[u16]) -> Town {
+        let now = Time::from_micros(SECOND);
+        let mut town = Town {
+            now,
+            gateway: Gateway::new(now, Remembered::default(), 1),
+            hosts: BTreeMap::new(),
+            deaf: Vec::new(),
+            disk: BTreeMap::new(),
+            replies: Vec::new(),
+            asked: Vec::new(),
+            said: Vec::new(),
+            lost: Vec::new(),
+            next: 0,
+        };
+        for (id, capacity) in (1..).zip(capacities) {
+            town.hosts.insert(HostId(id), Host::new(now, config(id, 1, *capacity), &[], None).0);
+            town.host(id, host::Input::Timeout);
+        }
+        town
+    }
+
+    fn host(&mut self, id: u32, input: host::Input) {
+        let id = HostId(id);
+        let Some(host) = self.hosts.get_mut(&id) else { return };
+        host.handle(self.now, input);
+        loop {
+            let Some(host) = self.hosts.get_mut(&id) else { return };
+            match host.poll_output() {
+                host::Output::WakeAt(_) => return,
+                host::Output::Gateway(_, said) | host::Output::Gateways(said) => {
+                    if !self.deaf.contains(&id) {
+                        self.ask_gateway(gateway::Input::Host(id, said));
+                    }
+                }
+                host::Output::Store(session, number) => {
+                    self.disk.insert(session, host.snapshot(session).unwrap());
+                    host.handle(self.now, host::Input::Stored(session, number));
+                }
+                host::Output::Delete(session) => drop(self.disk.remove(&session)),
+                host::Output::Weigh(work, salt, password) => {
+                    self.said.push(host::Output::Weigh(work, salt, password.clone()));
+                    host.handle(self.now, host::Input::Weighed(work, password.weigh_lightly(salt)));
+                }
+                other => self.said.push(other),
+            }
+        }
+    }
+
+    fn ask_gateway(&mut self, input: gateway::Input) {
+        self.gateway.handle(self.now, input);
+        loop {
+            match self.gateway.poll_output() {
+                gateway::Output::WakeAt(_) => return,
+                gateway::Output::Reply(client, seq, reply) => self.replies.push((client, seq, reply)),
+                gateway::Output::Host(host, ask) => {
+                    self.asked.push((host, ask.clone()));
+                    if !self.deaf.contains(&host) {
+                        self.host(host.0, host::Input::Gateway(GatewayId(1), ask));
+                    }
+                }
+                gateway::Output::Lost(host, _) => self.lost.push(host),
+            }
+        }
+    }
+
+    fn ask(&mut self, player: PlayerId, ask: Ask) -> Option<Reply> {
+        self.ask_from(player, Source(player.0 as u64), ask)
+    }
+
+    fn ask_from(&mut self, player: PlayerId, source: Source, ask: Ask) -> Option<Reply> {
+        self.next += 1;
+        let (client, seq) = (ClientId(player.0 as u64), self.next);
+        self.ask_gateway(gateway::Input::Ask(Asking { client, seq, player, source, ask }));
+        let at = self.replies.iter().position(|(_, number, _)| *number == Some(seq))?;
+        Some(self.replies.remove(at).2)
+    }
+
+    fn create(&mut self, player: PlayerId, key: u8, password: Option<&str>) -> Option<Reply> {
+        self.create_with(player, key, password, settings(1))
+    }
+
+    fn create_with(
+        &mut self,
+        player: PlayerId,
+        key: u8,
+        word: Option<&str>,
+        settings: Settings,
+    ) -> Option<Reply> {
+        let (key, password) = (Key([key; 16]), word.map(|word| Password::new(word).unwrap()));
+        self.ask(player, Ask::Create { key, name: name_of(player), settings, password })
+    }
+
+    fn join(&mut self, player: PlayerId, session: SessionId, word: Option<&str>) -> Reply {
+        let password = word.map(|word| Password::new(word).unwrap());
+        self.ask(player, Ask::Join { session, name: name_of(player), password, seat: None })
+            .expect("an answer")
+    }
+
+    /// A session with its creator in it.
+    fn session(&mut self, player: PlayerId, key: u8, word: Option<&str>) -> (SessionId, Member) {
+        let (session, _, ticket) = go(self.create(player, key, word));
+        self.next += 1;
+        let member = Member(self.next);
+        self.host(session.host.0, host::Input::Arrive(member, ticket));
+        (session, member)
+    }
+
+    fn list(&mut self) -> Vec<SessionId> {
+        let reply = self.ask(EVE, Ask::List { filter: Filter::default(), follow: false });
+        let Some(Reply::Sessions { sessions, .. }) = reply else { panic!("{reply:?}") };
+        sessions.iter().map(|summary| summary.session).collect()
+    }
+
+    /// Time passes, in steps small enough for everything that is due.
+    fn wait(&mut self, us: u64) {
+        for _ in 0..us / (SECOND / 5) {
+            self.now = self.now.plus_micros(SECOND / 5);
+            self.ask_gateway(gateway::Input::Timeout);
+            for id in self.hosts.keys().map(|id| id.0).collect::<Vec<_>>() {
+                self.host(id, host::Input::Timeout);
+            }
+        }
+    }
+
+    /// A process ends without a word, and another begins with what is on disk.
+    fn restart(&mut self, id: u32, life: u32, crashed_s: Option<u64>) {
+        let stored: Vec<Vec<u8>> =
+            self.disk.iter().filter(|(key, _)| key.host.0 == id).map(|(_, b)| b.clone()).collect();
+        let (host, lost) = Host::new(self.now, config(id, life, 4), &stored, crashed_s);
+        assert_eq!(lost, []);
+        self.hosts.insert(HostId(id), host);
+        self.host(id, host::Input::Timeout);
+    }
+
+    fn closing_of(&self, member: Member) -> Option<Closing> {
+        self.said.iter().rev().find_map(|output| match output {
+            host::Output::Close(closed, why) if *closed == member => Some(*why),
+            _ => None,
+        })
+    }
+}
+
+fn go(reply: Option<Reply>) -> (SessionId, String, String) {
+    match reply {
+        Some(Reply::Go { session, address, ticket }) => (session, address, ticket.0),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_session_is_placed_where_there_is_most_room_and_its_name_says_where() {
+    let mut town = Town::new(&[1, 2]);
+    let (first, address, _) = go(town.create(ADA, 1, None));
+    assert_eq!((first.host, address.as_str()), (HostId(2), "ws://host-2"));
+    let (second, ..) = go(town.create(BOB, 2, None));
+    let (third, ..) = go(town.create(EVE, 3, None));
+    let mut hosts = [second.host.0, third.host.0];
+    hosts.sort_unstable();
+    assert_eq!(hosts, [1, 2]);
+    town.wait(6 * SECOND);
+    assert_eq!(town.create(PlayerId(9), 4, None), Some(Reply::Refused(Refusal::NoHost)));
+}
+
+#[test]
+fn what_is_asked_again_with_the_same_key_is_the_same_session() {
+    let mut town = Town::new(&[4, 4]);
+    let (first, _, ticket) = go(town.create(ADA, 1, None));
+    let (again, _, same) = go(town.create(ADA, 1, None));
+    assert_eq!((first, ticket), (again, same));
+    let (other, ..) = go(town.create(BOB, 1, None));
+    assert_ne!(first, other, "a key is one player's");
+    // Also in the next life of its host, and with another gateway that remembers nothing.
+    town.restart(first.host.0, 2, Some(1_000));
+    town.gateway = Gateway::new(town.now, Remembered::default(), 2);
+    town.wait(3 * SECOND);
+    let (again, ..) = go(town.create(ADA, 1, None));
+    assert_eq!(first, again);
+    // What was over is not made again by a request that comes late.
+    town.wait(MINUTE);
+    assert_eq!(town.list(), []);
+    let key = Key([1; 16]).of(ADA);
+    let place = ToHost::Place { key, player: ADA, name: name("Ada"), settings: settings(1), password: None };
+    town.asked.clear();
+    town.replies.clear();
+    let before = town.hosts[&first.host].sessions().count();
+    town.host(first.host.0, host::Input::Gateway(GatewayId(1), place));
+    assert_eq!(town.hosts[&first.host].sessions().count(), before);
+}
+
+#[test]
+fn a_lost_answer_is_asked_for_again_at_the_same_host_and_then_given_up() {
+    let mut town = Town::new(&[4, 4]);
+    town.deaf = vec![HostId(1), HostId(2)];
+    assert_eq!(town.create(ADA, 1, None), None);
+    town.wait(3 * SECOND);
+    let asked: Vec<u32> = town.asked.iter().map(|(host, _)| host.0).collect();
+    assert_eq!(asked, [1, 1, 1, 1], "once a second, and nobody else: it may have been heard");
+    town.wait(6 * SECOND);
+    assert_eq!(town.replies.pop().map(|reply| reply.2), Some(Reply::Refused(Refusal::Unavailable)));
+    assert_eq!(town.gateway.waiting(), 0);
+    town.deaf.clear();
+    town.wait(3 * SECOND);
+    go(town.create(ADA, 1, None));
+}
+
+#[test]
+fn a_host_that_is_full_says_so_and_the_next_one_is_asked() {
+    let mut town = Town::new(&[2, 1]);
+    // The gateway does not hear that the first host is full.
+    for key in 0..2 {
+        let place = ToHost::Place {
+            key: Key([90 + key; 16]),
+            player: PlayerId(70 + u128::from(key)),
+            name: name("Zoe"),
+            settings: settings(1),
+            password: None,
+        };
+        town.deaf = vec![HostId(1)];
+        town.host(1, host::Input::Gateway(GatewayId(7), place));
+    }
+    town.deaf.clear();
+    let (session, ..) = go(town.create(ADA, 1, None));
+    assert_eq!(session.host, HostId(2));
+    let asked: Vec<u32> = town.asked.iter().map(|(host, _)| host.0).collect();
+    assert_eq!(asked, [1, 2], "a list that is old costs one more question");
+}
+
+#[test]
+fn the_owner_decides_and_a_list_that_is_old_costs_one_question() {
+    let mut town = Town::new(&[4]);
+    let (session, ada) = town.session(ADA, 1, None);
+    assert_eq!(town.list(), [session]);
+    // All go, and the gateway does not hear of it.
+    town.deaf = vec![HostId(1)];
+    town.host(1, host::Input::Say(ada, 1, Request::Leave {}));
+    town.now = town.now.plus_micros(31 * SECOND);
+    town.host(1, host::Input::Timeout);
+    assert_eq!(town.list(), [session], "it is a list, not the truth");
+    town.deaf.clear();
+    assert_eq!(town.join(BOB, session, None), Reply::Refused(Refusal::Over));
+    assert_eq!(town.list(), []);
+    let stranger = SessionId { host: HostId(77), ..session };
+    assert_eq!(town.join(BOB, stranger, None), Reply::Refused(Refusal::NotFound));
+}
+
+#[test]
+fn a_gateway_that_was_killed_finds_every_session_and_those_who_ask_meanwhile_wait() {
+    let mut town = Town::new(&[4, 4]);
+    let sessions: Vec<SessionId> =
+        (0..5).map(|key| town.session(PlayerId(key.into()), key, None).0).collect();
+    town.gateway = Gateway::new(town.now, Remembered::default(), 2);
+    assert_eq!(town.list(), []);
+    let ask = Ask::Join { session: sessions[0], name: name("Eve"), password: None, seat: None };
+    assert_eq!(town.ask(EVE, ask), None, "hosts are heard of soon");
+    town.wait(3 * SECOND);
+    assert!(matches!(town.replies.pop(), Some((_, _, Reply::Go { .. }))));
+    let mut listed = town.list();
+    listed.sort();
+    let mut sessions = sessions;
+    sessions.sort();
+    assert_eq!(listed, sessions);
+}
+
+#[test]
+fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_missed_word() {
+    let mut town = Town::new(&[4]);
+    let (session, _) = town.session(ADA, 1, None);
+    town.wait(SECOND);
+    town.deaf = vec![HostId(1)];
+    let table = [
+        (9 * SECOND, Health::Good, 1, 1),
+        (3 * SECOND, Health::Quiet, 1, 0),
+        (45 * SECOND, Health::Quiet, 1, 0),
+        (5 * SECOND, Health::Lost, 0, 0),
+    ];
+    for (us, health, listed, candidates) in table {
+        town.wait(us);
+        assert_eq!(town.gateway.health(HostId(1)), Some(health));
+        assert_eq!(town.list().len(), listed, "{health:?}");
+        let places = town.gateway.catalog().candidates(town.now, &settings(1));
+        assert_eq!(places.len(), candidates, "{health:?}");
+    }
+    assert_eq!(town.lost, [HostId(1)], "told once");
+    town.deaf.clear();
+    town.wait(3 * SECOND);
+    assert_eq!((town.gateway.health(HostId(1)), town.list()), (Some(Health::Good), vec![session]));
+    town.deaf = vec![HostId(1)];
+    town.wait(11 * MINUTE);
+    assert_eq!(town.gateway.health(HostId(1)), None);
+}
+
+#[test]
+fn a_host_that_crashes_three_times_in_a_minute_gets_no_sessions_for_a_while() {
+    let mut town = Town::new(&[4]);
+    for life in 2..=3 {
+        town.wait(2 * SECOND);
+        town.restart(1, life, Some(1_000));
+        assert_eq!(town.gateway.health(HostId(1)), Some(Health::Good));
+    }
+    town.restart(1, 4, Some(1_000));
+    assert_eq!(town.gateway.health(HostId(1)), Some(Health::Quarantined));
+    assert_eq!(town.create(ADA, 1, None), None, "there may be others");
+    town.wait(6 * SECOND);
+    assert_eq!(town.create(ADA, 2, None), Some(Reply::Refused(Refusal::NoHost)));
+    town.wait(5 * MINUTE);
+    assert_eq!(town.gateway.health(HostId(1)), Some(Health::Good));
+    // In order it may come and go as it likes.
+    for life in 5..10 {
+        town.host(1, host::Input::Drain(0));
+        assert_eq!(town.gateway.health(HostId(1)), Some(Health::Draining));
+        town.restart(1, life, None);
+        assert_eq!(town.gateway.health(HostId(1)), Some(Health::Good));
+    }
+}
+
+#[test]
+fn what_a_host_said_earlier_is_no_news() {
+    let mut catalog = Remembered::default();
+    let beat = |life, number, capacity| Beat {
+        life: Incarnation(life),
+        number,
+        address: "a".into(),
+        capacity,
+        is_draining: false,
+        offers: vec![(name("bridge"), Mode::Room)],
+        sessions: Vec::new(),
+    };
+    let now = Time::from_micros(SECOND);
+    let mut capacity_after = |beat| {
+        catalog.beat(now, HostId(1), &beat);
+        catalog.host(now, HostId(1)).unwrap().capacity
+    };
+    assert_eq!(capacity_after(beat(3, 2, 20)), 20);
+    assert_eq!(capacity_after(beat(3, 1, 10)), 20, "late");
+    assert_eq!(capacity_after(beat(3, 2, 11)), 20, "twice");
+    assert_eq!(capacity_after(beat(2, 9, 12)), 20, "of the last life");
+    assert_eq!(capacity_after(beat(4, 1, 40)), 40);
+}
+
+#[test]
+fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for_its_next_life() {
+    let mut town = Town::new(&[4]);
+    let (session, ada) = town.session(ADA, 1, None);
+    town.host(1, host::Input::Drain(20 * SECOND));
+    assert_eq!(town.gateway.health(HostId(1)), Some(Health::Draining));
+    let place = ToHost::Place {
+        key: Key([8; 16]),
+        player: BOB,
+        name: name("Bob"),
+        settings: settings(1),
+        password: None,
+    };
+    town.host(1, host::Input::Gateway(GatewayId(1), place));
+    assert_eq!(town.hosts[&HostId(1)].sessions().count(), 1);
+    town.wait(19 * SECOND);
+    assert!(!town.said.contains(&host::Output::Done));
+    town.wait(SECOND);
+    assert_eq!(town.closing_of(ada), Some(Closing::Suspended));
+    assert!(town.said.contains(&host::Output::Suspended(session)));
+    assert_eq!(town.said.last(), Some(&host::Output::Done));
+    assert!(town.disk.contains_key(&session));
+    town.restart(1, 2, None);
+    assert_eq!(town.hosts[&HostId(1)].session(session).map(|session| session.phase()), Some(Phase::Lobby));
+    // Nobody there: at once.
+    let mut empty = Town::new(&[4]);
+    empty.host(1, host::Input::Drain(20 * SECOND));
+    assert_eq!(empty.said.last(), Some(&host::Output::Done));
+}
+
+#[test]
+fn no_session_and_a_wrong_password_look_the_same_and_take_the_same_work() {
+    let mut town = Town::new(&[4]);
+    let (session, _) = town.session(ADA, 1, Some("secret"));
+    let nowhere = SessionId { mark: session.mark ^ 1, ..session };
+    let mut seen = Vec::new();
+    for (target, word) in
+        [(session, Some("wrong")), (nowhere, Some("wrong")), (session, None), (nowhere, None)]
+    {
+        town.said.clear();
+        let reply = town.join(EVE, target, word);
+        let works = town.said.iter().filter(|output| matches!(output, host::Output::Weigh(..))).count();
+        seen.push((reply, works));
+    }
+    assert_eq!(seen[0], (Reply::Refused(Refusal::NotFound), 1));
+    assert_eq!((&seen[0], &seen[2]), (&seen[1], &seen[3]));
+    assert!(matches!(town.join(BOB, session, Some("secret")), Reply::Go { .. }));
+}
+
+#[test]
+fn guesses_are_limited_for_each_source_wherever_they_go() {
+    let mut town = Town::new(&[4]);
+    let (session, _) = town.session(ADA, 1, Some("secret"));
+    let mut tried = 0;
+    for guess in 0..100_u64 {
+        let target = SessionId { mark: session.mark ^ (guess % 3), ..session };
+        match town.join(EVE, target, Some("guess")) {
+            Reply::Refused(Refusal::NotFound) => tried += 1,
+            Reply::Refused(Refusal::TooManyGuesses) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(tried, 10);
+    assert_eq!(town.join(EVE, session, Some("secret")), Reply::Refused(Refusal::TooManyGuesses), "too late");
+    assert!(matches!(town.join(BOB, session, Some("secret")), Reply::Go { .. }), "others are not held up");
+    town.wait(6 * SECOND);
+    assert!(matches!(town.join(EVE, session, Some("secret")), Reply::Go { .. }));
+}
+
+#[test]
+fn tickets_that_are_forged_used_old_or_of_another_host_let_nobody_in() {
+    let mut town = Town::new(&[4, 4]);
+    let (session, ada) = town.session(ADA, 1, None);
+    let reply = town.join(BOB, session, None);
+    let (_, _, ticket) = go(Some(reply));
+    let mut changed = ticket.clone();
+    changed.replace_range(70..71, if &ticket[70..71] == "0" { "1" } else { "0" });
+    let other_host = 3 - session.host.0;
+    let show = |town: &mut Town, host: u32, ticket: &str| {
+        town.next += 1;
+        let member = Member(1_000 + town.next);
+        town.host(host, host::Input::Arrive(member, ticket.into()));
+        town.closing_of(member)
+    };
+    let bad = Some(Closing::BadTicket);
+    assert_eq!(show(&mut town, session.host.0, ""), bad);
+    assert_eq!(show(&mut town, session.host.0, &"f".repeat(100_000)), bad);
+    assert_eq!(show(&mut town, session.host.0, &changed), bad);
+    assert_eq!(show(&mut town, other_host, &ticket), bad);
+    assert_eq!(show(&mut town, session.host.0, &ticket), None);
+    assert_eq!(show(&mut town, session.host.0, &ticket), bad, "used");
+    let reply = town.join(EVE, session, None);
+    let (_, _, ticket) = go(Some(reply));
+    town.wait(TICKET_US);
+    assert_eq!(show(&mut town, session.host.0, &ticket), bad, "old");
+    let reply = town.join(EVE, session, None);
+    let (_, _, ticket) = go(Some(reply));
+    town.restart(session.host.0, 2, None);
+    assert_eq!(show(&mut town, session.host.0, &ticket), bad, "of the last life");
+    assert!(town.hosts[&session.host].session_of(ada).is_none());
+}
+
+#[test]
+fn whoever_follows_the_list_is_told_of_changes_and_not_too_often() {
+    let mut town = Town::new(&[100]);
+    let filter = Filter { locked: Some(false), ..Filter::default() };
+    town.ask(EVE, Ask::List { filter, follow: true });
+    for key in 0..20 {
+        town.session(PlayerId(100 + u128::from(key)), key, (key % 2 == 0).then_some("x"));
+        town.wait(SECOND / 5);
+    }
+    town.wait(2 * SECOND);
+    let told: Vec<&Reply> = town
+        .replies
+        .iter()
+        .filter(|(client, seq, _)| client.0 == 3 && seq.is_none())
+        .map(|(_, _, reply)| reply)
+        .collect();
+    assert!((2..=(6 * SECOND / TELL_EVERY_US) as usize + 1).contains(&told.len()), "{}", told.len());
+    let Some(Reply::Sessions { sessions, more: false }) = told.last() else { panic!() };
+    assert_eq!(sessions.len(), 10, "only what was asked for");
+    let count = told.len();
+    town.wait(20 * SECOND);
+    let told = town.replies.iter().filter(|(client, seq, _)| client.0 == 3 && seq.is_none()).count();
+    assert_eq!(told, count, "what is the same is no news");
+    town.ask_gateway(gateway::Input::Gone(ClientId(3)));
+    town.replies.clear();
+    town.session(ADA, 77, None);
+    town.wait(2 * SECOND);
+    assert!(town.replies.iter().all(|(_, seq, _)| seq.is_some()));
+}
+
+#[test]
+fn lists_have_filters_and_what_is_not_to_be_listed_is_found_by_its_name_only() {
+    let mut town = Town::new(&[9]);
+    let (open, _) = town.session(ADA, 1, None);
+    let (locked, _) = town.session(BOB, 2, Some("x"));
+    let hidden = Settings { listed: false, ..settings(1) };
+    let (unlisted, ..) = go(town.create_with(EVE, 3, None, hidden));
+    town.wait(SECOND);
+    let mut wanted = |filter: Filter| {
+        let reply = town.ask(EVE, Ask::List { filter, follow: false });
+        let Some(Reply::Sessions { sessions, .. }) = reply else { panic!() };
+        sessions.iter().map(|summary| summary.session).collect::<Vec<_>>()
+    };
+    assert_eq!(wanted(Filter { locked: Some(false), ..Filter::default() }), [open]);
+    assert_eq!(wanted(Filter { locked: Some(true), ..Filter::default() }), [locked]);
+    assert_eq!(wanted(Filter { game: Some(name("Bridge")), players: 1, ..Filter::default() }).len(), 2);
+    assert_eq!(wanted(Filter { players: 2, ..Filter::default() }), []);
+    assert_eq!(wanted(Filter { mode: Some(Mode::Lockstep), ..Filter::default() }), []);
+    assert_eq!(wanted(Filter { open: Some(false), ..Filter::default() }), []);
+    assert!(matches!(town.join(BOB, unlisted, None), Reply::Go { .. }));
+    let other_game = Settings { game: name("chess"), ..settings(1) };
+    town.wait(6 * SECOND);
+    assert_eq!(town.create_with(ADA, 9, None, other_game), Some(Reply::Refused(Refusal::NoHost)));
+    assert_eq!(town.create_with(ADA, 10, None, settings(9)), Some(Reply::Refused(Refusal::BadSettings)));
+}
+
+#[test]
+fn a_whole_evening_through_the_gateway() {
+    let mut town = Town::new(&[4]);
+    let (session, ada) = town.session(ADA, 1, None);
+    let reply = town.join(BOB, session, None);
+    let (_, _, ticket) = go(Some(reply));
+    let bob = Member(50);
+    town.host(1, host::Input::Arrive(bob, ticket));
+    for (member, seat) in [(ada, 0), (bob, 1)] {
+        town.host(1, host::Input::Say(member, 1, Request::Take { seat: Seat(seat) }));
+        town.host(1, host::Input::Say(member, 2, Request::Ready { ready: true }));
+    }
+    town.host(1, host::Input::Say(ada, 3, Request::Start {}));
+    assert!(town.said.contains(&host::Output::Begin { session, round: 1, again: false }));
+    assert!(town.said.contains(&host::Output::Manned(session, Seat(1), BOB)));
+    town.host(1, host::Input::Ended(session, "{}".into()));
+    let is_over = |output: &host::Output| matches!(output, host::Output::Tell(to, Event::Phase { phase: Phase::Results, .. }) if *to == bob);
+    assert!(town.said.iter().any(is_over));
+    town.wait(5 * MINUTE + SECOND);
+    assert_eq!(town.list(), []);
+    assert!(town.disk.is_empty());
+    assert_eq!(town.join(EVE, session, None), Reply::Refused(Refusal::Over));
+}
