@@ -1,6 +1,7 @@
 //! Sessions, by what they promise.
 
 mod lobby;
+mod messages;
 mod placing;
 mod playing;
 mod random;

@@ -9,6 +9,7 @@ use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
 use sametick_session::message::{Ask, Closing, Event, Filter, Phase, Refusal, Reply, Request};
 use sametick_session::password::Password;
 use sametick_session::placing::{Beat, ToHost};
+use sametick_session::session::Session;
 use sametick_session::settings::{Mode, Settings};
 use sametick_session::ticket::TICKET_US;
 use sametick_sim::{Seat, Time};
@@ -406,7 +407,7 @@ fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for
     assert_eq!(town.said.last(), Some(&host::Output::Done));
     assert!(town.disk.contains_key(&session));
     town.restart(1, 2, None);
-    assert_eq!(town.hosts[&HostId(1)].session(session).map(|session| session.phase()), Some(Phase::Lobby));
+    assert_eq!(town.hosts[&HostId(1)].session(session).map(Session::phase), Some(Phase::Lobby));
     // Nobody there: at once.
     let mut empty = Town::new(&[4]);
     empty.host(1, host::Input::Drain(20 * SECOND));

@@ -131,8 +131,7 @@ fn history(seed: u64) -> Option<Ending> {
 fn own_seat(stage: &Stage, member: Member) -> Option<(PlayerId, Option<Seat>)> {
     let player = stage.session.player_of(member)?;
     let person = stage.views[&member].people.iter().find(|person| person.player == player)?;
-    // What they were told is on disk, though it may not be the last word.
-    (stage.writing.is_none()).then_some((player, person.seat))
+    Some((player, person.seat))
 }
 
 fn check_kept(stage: &Stage, seats: &[(PlayerId, Option<Seat>)]) {

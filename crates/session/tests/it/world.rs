@@ -355,8 +355,8 @@ fn history(seed: u64) -> Counts {
     world.run_for(busy_us);
     world.is_calm = true;
     world.start_all();
-    // What was late has arrived after that, and nobody does anything new.
-    world.run_for(45 * SECOND);
+    // After that what was late has arrived, whoever was away is back or given up, and nobody does anything new.
+    world.run_for(90 * SECOND);
     world.check_members();
     world.is_evening = true;
     world.run_for(20 * SECOND);

@@ -39,6 +39,8 @@ struct Home {
     /// Wanted to leave; perhaps that has been heard.
     is_leaving: bool,
     cut_at: Option<Time>,
+    /// Has no network until then.
+    dark_until: Time,
 }
 
 impl Client {
@@ -232,6 +234,9 @@ impl World {
             self.clients[at].state = match &mut self.clients[at].home {
                 Some(home) => {
                     home.cut_at.get_or_insert(now);
+                    if self.rng.chance(1, 4) {
+                        home.dark_until = now.plus_micros(self.rng.below(WINDOW_US));
+                    }
                     State::Away
                 }
                 None => State::Idle,
@@ -254,6 +259,9 @@ impl World {
         if home.cut_at.is_some_and(|cut_at| self.now.micros_since(cut_at) > 2 * WINDOW_US) {
             self.clients[at].home = None;
             return State::Idle;
+        }
+        if self.now < home.dark_until {
+            return State::Away;
         }
         self.connect(at, session.host.0 as usize, Word::Resume(session, player, token))
     }
@@ -325,7 +333,15 @@ impl World {
             assert!(home.moving.is_some() || home.seat == own.seat, "whoever comes back has the same seat");
         }
         let (seat, session) = (own.seat, view.session);
-        client.home = Some(Home { session, token, seat, moving: None, is_leaving: false, cut_at: None });
+        client.home = Some(Home {
+            session,
+            token,
+            seat,
+            moving: None,
+            is_leaving: false,
+            cut_at: None,
+            dark_until: Time::ZERO,
+        });
         client.state = State::In { member, view };
     }
 
