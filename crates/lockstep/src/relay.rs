@@ -80,8 +80,9 @@ pub enum Output {
     Find(SessionKey),
     /// A session has begun: its log starts here.
     Begun(SessionId),
-    /// A session goes on that was found: so does its log. Perhaps with ticks that it lacks, as [`Output::Closed`], and then in
-    /// any case with a [`Record::Rewind`], before anything else.
+    /// A session goes on that was found: so does its log. Perhaps with ticks that it lacks, as [`Output::Closed`], and then
+    /// with a [`Record::Rewind`], before anything else; or with its end, if nobody stays for so long. The rewind is to be durable
+    /// before anybody is sent what follows it, as far as the disk lets it: a log that has lost it holds what is void.
     Resumed(SessionId),
     /// Write this down.
     Record(SessionId, Record),
@@ -403,7 +404,7 @@ impl Relay {
     fn resume(&mut self, key: SessionKey, kept: Kept) -> Option<SessionId> {
         let id = self.next_id(kept.uid)?;
         let first = self.first.unwrap_or(Member(0));
-        let session = Session::kept(id, kept, first, self.now, &self.config);
+        let session = Session::kept(id, kept, first, &self.config);
         self.open(id, key, session);
         self.outbox.push_bare(Output::Resumed(id));
         Some(id)

@@ -206,8 +206,10 @@ impl Session {
 
     /// When the next tick closes, or who is waited for is waited for no longer; never while the session waits for players.
     pub fn wake_at(&self) -> Option<Time> {
-        let returning = self.returning.as_ref().map(Returning::until);
-        returning.or_else(|| self.epoch.map(|epoch| self.due(epoch, self.history.last().next())))
+        match &self.returning {
+            Some(returning) => returning.until(),
+            None => self.epoch.map(|epoch| self.due(epoch, self.history.last().next())),
+        }
     }
 
     fn due(&self, epoch: Time, tick: Tick) -> Time {

@@ -103,26 +103,30 @@ pub struct Bufs {
     out: Vec<u8>,
 }
 
-/// A client's inputs, by tick, as it handed them in.
+/// A client's inputs, by tick, as it handed them in: perhaps several for one tick, over one link after the other.
 #[derive(Clone)]
-pub struct Handed(Vec<(Tick, Opaque)>);
+pub struct Handed(Vec<(Tick, Vec<Opaque>)>);
 
 impl Default for Handed {
     fn default() -> Handed {
-        Handed(vec![(Tick::ZERO, Opaque::EMPTY); HANDED])
+        Handed(vec![(Tick::ZERO, Vec::new()); HANDED])
     }
 }
 
 impl Handed {
     /// The client does this.
     pub fn note(&mut self, tick: Tick, input: Opaque) {
-        self.0[tick.0 as usize % HANDED] = (tick, input);
+        let (at, inputs) = &mut self.0[tick.0 as usize % HANDED];
+        if std::mem::replace(at, tick) != tick {
+            inputs.clear();
+        }
+        inputs.push(input);
     }
 
-    /// What the client did.
-    pub fn get(&self, tick: Tick) -> Option<Opaque> {
-        let (at, input) = self.0[tick.0 as usize % HANDED];
-        (at == tick).then_some(input)
+    /// Whether the client did this.
+    pub fn has(&self, tick: Tick, input: Opaque) -> bool {
+        let (at, inputs) = &self.0[tick.0 as usize % HANDED];
+        *at == tick && inputs.contains(&input)
     }
 }
 

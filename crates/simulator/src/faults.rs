@@ -21,6 +21,8 @@ pub enum Fault {
     Roaming,
     /// A client leaves, and comes back later.
     Leave,
+    /// Everybody leaves, for so long that the session ends; they come back one by one, or others in their place.
+    Recess,
     /// A client's process does nothing for a while.
     Stall,
     /// The relay's process does nothing for a while.
@@ -43,7 +45,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind, its name, and how often it is drawn in comparison with the others.
-    const TABLE: [(Fault, &'static str, u64); 16] = [
+    const TABLE: [(Fault, &'static str, u64); 17] = [
         (Fault::Network, "network", 20),
         (Fault::Weather, "weather", 5),
         (Fault::Partition, "partition", 14),
@@ -51,6 +53,7 @@ impl Fault {
         (Fault::Crash, "crash", 10),
         (Fault::Roaming, "roaming", 10),
         (Fault::Leave, "leave", 8),
+        (Fault::Recess, "recess", 3),
         (Fault::Stall, "stall", 10),
         (Fault::RelayStall, "relay stall", 4),
         (Fault::RelayCrash, "relay crash", 6),
@@ -88,6 +91,13 @@ impl Fault {
         Fault::Network
     }
 
+    /// Whether it can keep a client from coming back quickly after the relay was killed.
+    pub fn disturbs(self) -> bool {
+        let is_quiet =
+            matches!(self, Fault::DiskFull | Fault::FailedSync | Fault::SlowDisk | Fault::PowerCut);
+        !is_quiet && self != Fault::RelayCrash
+    }
+
     /// Whether it can keep a client from saying what its state is. Such faults wait while a flipped bit is looked for:
     /// a state that most players have is the right one, and those who could tell must not go away.
     pub fn silences(self) -> bool {
@@ -98,6 +108,7 @@ impl Fault {
                 | Fault::Crash
                 | Fault::Roaming
                 | Fault::Leave
+                | Fault::Recess
                 | Fault::Stall
                 | Fault::RelayStall
                 | Fault::RelayCrash
@@ -171,9 +182,22 @@ pub fn draw_profile(rng: &mut Rng) -> Profile {
     profile
 }
 
+/// Whether everything works on a network.
+pub fn is_clean(profile: &Profile) -> bool {
+    let Profile { latency_us, jitter_us, .. } = *profile;
+    latency_us <= MAX_CLEAN_US && *profile == Profile { latency_us, jitter_us, ..Profile::default() }
+}
+
+/// A clean network has no more latency.
+const MAX_CLEAN_US: u64 = 30_000;
+
 /// A network on which everything works.
 pub fn draw_clean(rng: &mut Rng) -> Profile {
-    Profile { latency_us: 5_000 + rng.below(25_000), jitter_us: rng.below(2_000), ..Profile::default() }
+    Profile {
+        latency_us: 5_000 + rng.below(MAX_CLEAN_US - 5_000),
+        jitter_us: rng.below(2_000),
+        ..Profile::default()
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! The log of a session on a disk that fails, and what is asked of it: that it holds what was closed, that what was durable
 //! survives, and that it replays to the same states.
 
-use sametick_lockstep::message::CHECK_EVERY;
+use std::collections::BTreeMap;
+
 use sametick_lockstep::planted::{self, Bug};
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
-use sametick_lockstep::session::Facts;
+use sametick_lockstep::session::{Facts, Save};
 use sametick_sim::{Inputs, Rng, Row, StateHash, Tick, from_canonical};
 use sametick_store::disk::{Disk, MemDisk};
-use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Record, TickInputs};
+use sametick_store::log::{Appender, Header, LogEncoder, LogReader, Position, Record, TickInputs};
 
 use crate::games::Playable;
 
@@ -42,12 +43,14 @@ pub struct Journal {
     inputs: TickInputs,
     slow: bool,
     header: Header,
+    /// What it begins with, if the log before it is lost.
+    base: Option<Save>,
     /// To which ticks the session went back, once for each time it was taken up again.
     rewinds: Vec<Tick>,
     /// Something of the log was on the disk when the relay was killed: up to here it surely is.
     durable_before: Tick,
-    /// How many rewinds were lost when the relay was last killed.
-    pub lost: u32,
+    /// Rewinds that were lost when the relay was killed, and have not been written again.
+    pub lost: Vec<Tick>,
 }
 
 /// What is left of a log after a crash.
@@ -73,18 +76,39 @@ impl Journal {
             ..Header::new(facts.game.clone(), facts.name.clone())
         };
         let encoder = LogEncoder::new(&header).map_err(|error| error.to_string())?;
-        let appender = Appender::new(MemDisk::new(), &[]);
-        let (inputs, rewinds) = (TickInputs::new(), Vec::new());
-        Ok(Journal {
+        Ok(Journal::with(encoder, header, None))
+    }
+
+    /// A log that begins after a save, because the one before it is lost.
+    pub fn after(&self, save: Save) -> Result<Journal, String> {
+        let position = Position::after(save.tick, save.table.taken());
+        let header = Header { first_tick: position.next_tick(), ..self.header.clone() };
+        let encoder = LogEncoder::continued(&header, position).map_err(|error| error.to_string())?;
+        Ok(Journal::with(encoder, header, Some(save)))
+    }
+
+    fn with(encoder: LogEncoder, header: Header, base: Option<Save>) -> Journal {
+        Journal {
             encoder,
-            appender,
-            inputs,
+            appender: Appender::new(MemDisk::new(), &[]),
+            inputs: TickInputs::new(),
             slow: false,
             header,
-            rewinds,
-            durable_before: Tick::ZERO,
-            lost: 0,
-        })
+            durable_before: base.as_ref().map_or(Tick::ZERO, |save| save.tick),
+            base,
+            rewinds: Vec::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    /// The tick before its first.
+    pub fn begins_after(&self) -> Tick {
+        self.header.first_tick - 1
+    }
+
+    /// Whether it has the first tick.
+    pub fn is_whole(&self) -> bool {
+        self.base.is_none()
     }
 
     /// The machine is killed: of what was not synced only a part is there. None if not even the beginning is.
@@ -94,9 +118,22 @@ impl Journal {
         if self.appender.durable_len() == 0 {
             return Ok(None);
         }
-        let mut reader = LogReader::open(disk.bytes()).map_err(|error| error.to_string())?;
-        let position = reader.verify().map_err(|error| error.to_string())?.position;
-        let mut left = Left { ticks: Vec::new(), rewinds: 0, is_last: false };
+        self.reopen(disk.bytes()).map(Some)
+    }
+
+    /// What there is of a session that has ended; its log goes on.
+    pub fn take_up(&mut self) -> Result<Left, String> {
+        let disk = self.appender.disk().clone();
+        self.reopen(disk.bytes())
+    }
+
+    /// Reads what there is, and goes on with it: the torn tail is cut, and of a session that had ended it is said that it was resumed.
+    fn reopen(&mut self, bytes: &[u8]) -> Result<Left, String> {
+        let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
+        let (position, is_ended) =
+            (reader.verify().map_err(|error| error.to_string())?.position, reader.tail().ended);
+        let before = vec![Inputs::new(); self.header.first_tick.0 as usize - 1];
+        let mut left = Left { ticks: before, rewinds: 0, is_last: false };
         let mut records = reader.records();
         while let Some(record) = records.next().map_err(|error| error.to_string())? {
             left.rewinds += u32::from(matches!(record, Record::Rewind { .. }));
@@ -106,20 +143,25 @@ impl Journal {
             left.ticks.push(opaque_rows(inputs));
         }
         let valid = position.offset() as usize;
-        let bytes = disk.bytes()[..valid].to_vec();
+        let bytes = &bytes[..valid];
         let mut disk = MemDisk::new();
-        disk.append(&bytes).and_then(|()| disk.sync()).map_err(|error| error.to_string())?;
+        disk.append(bytes).and_then(|()| disk.sync()).map_err(|error| error.to_string())?;
         self.encoder = LogEncoder::resume(&self.header, position);
-        self.appender = Appender::new(disk, &bytes);
+        self.appender = Appender::new(disk, bytes);
         self.durable_before = Tick(left.ticks.len() as u32);
-        self.lost = self.rewinds.split_off((left.rewinds as usize).min(self.rewinds.len())).len() as u32;
-        Ok(Some(left))
+        let lost = self.rewinds.split_off((left.rewinds as usize).min(self.rewinds.len()));
+        self.lost.splice(..0, lost);
+        if is_ended {
+            self.record(&Record::Resumed { unix_ms: 0 })?;
+        }
+        Ok(left)
     }
 
-    /// The session goes on after this tick.
+    /// The session goes on after this tick. That is written at once, before anybody is told, if the disk lets it.
     pub fn rewind(&mut self, to: Tick) {
         self.durable_before = self.durable_before.min(to);
         self.rewinds.push(to);
+        self.drive();
     }
 
     /// What would survive a crash.
@@ -182,30 +224,99 @@ impl Journal {
         if self.appender.durable_len() == 0 {
             return Ok(0);
         }
-        let ticks = verify::<G>(disk.bytes(), closed, &self.rewinds, &mut |_| {})?;
+        let ticks = self.verify::<G>(disk.bytes(), closed, &mut |_| {})?;
         if ticks < u64::from(durable.0) {
             return Err(format!("tick {durable} was durable, but after a power cut only {ticks} are there"));
         }
         Ok(ticks)
     }
 
-    /// The end: the disk works again, and everything must be there.
+    /// The end: the disk works again, and everything must be there, unless the session had not yet been taken up again.
     pub fn finish<G: Playable>(
         &mut self,
         closed: &Closed,
+        is_cut: bool,
         see: &mut impl FnMut(&Record),
     ) -> Result<u64, String> {
         self.slow = false;
         self.set_room(None);
         self.fail_syncs(0);
+        self.record(&Record::End)?;
         self.encoder.flush();
         self.appender.take_from(&mut self.encoder);
         self.appender.drive().map_err(|error| format!("a disk that works fails: {error}"))?;
-        let ticks = verify::<G>(self.appender.disk().synced(), closed, &self.rewinds, see)?;
-        if ticks != closed.rows.len() as u64 {
+        let ticks = self.verify::<G>(self.appender.disk().synced(), closed, see)?;
+        if ticks != closed.rows.len() as u64 && !is_cut {
             return Err(format!("{} ticks were closed, {ticks} are in the log", closed.rows.len()));
         }
         Ok(ticks)
+    }
+
+    /// Reads and replays what holds in a log, and compares every tick, check and snapshot with what was. Returns the last tick there
+    /// is. Of a log that has not got all rewinds, what the missing ones made void is not compared.
+    fn verify<G: Playable>(
+        &self,
+        bytes: &[u8],
+        closed: &Closed,
+        see: &mut impl FnMut(&Record),
+    ) -> Result<u64, String> {
+        let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
+        let mut seen = 0;
+        let mut records = reader.records();
+        let mut hashes = BTreeMap::new();
+        while let Some(record) = records.next().map_err(|error| error.to_string())? {
+            see(record);
+            seen += usize::from(matches!(record, Record::Rewind { .. }));
+            if let Record::Check { tick, .. } | Record::Snapshot { tick, .. } = record {
+                hashes.insert(*tick, None);
+            }
+        }
+        let missing = self.rewinds.get(seen..).unwrap_or_default();
+        let holds_to = missing.iter().chain(&self.lost).min().copied().unwrap_or(Tick(u32::MAX));
+        let (mut state, mut inputs) = (self.first_state::<G>()?, Inputs::new());
+        let mut ticks = self.header.first_tick.0 as usize - 1;
+        let mut records = reader.holding();
+        while let Some(record) = records.next().map_err(|error| error.to_string())? {
+            match record {
+                Record::Inputs(rows) => {
+                    rows.decode(&mut inputs);
+                    state.step(&inputs);
+                    if rows.tick().0 as usize != ticks + 1 {
+                        return Err(format!("tick {} follows {ticks}", rows.tick()));
+                    }
+                    let is_held = rows.tick() <= holds_to;
+                    if is_held && closed.rows.get(ticks) != Some(&rows_digest(rows.iter())) {
+                        return Err(format!("tick {} holds other inputs than were closed", rows.tick()));
+                    }
+                    if is_held && closed.states.get(ticks) != Some(&state.digest()) {
+                        return Err(format!("the log replays to another state after tick {}", rows.tick()));
+                    }
+                    ticks += 1;
+                    if let Some(place) = hashes.get_mut(&rows.tick()) {
+                        *place = Some(StateHash::of(&state));
+                    }
+                }
+                Record::Check { tick, hash } | Record::Snapshot { tick, hash, .. } => {
+                    if hashes.get(tick) != Some(&Some(*hash)) {
+                        let kind = record.kind();
+                        return Err(format!("the {kind} of tick {tick} is not what the log replays to"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(ticks as u64)
+    }
+
+    /// What the log begins with.
+    fn first_state<G: Playable>(&self) -> Result<G, String> {
+        match &self.base {
+            Some(save) => from_canonical(&save.state).map_err(|error| format!("the save: {error:?}")),
+            None => {
+                let setup = from_canonical(&self.header.setup);
+                Ok(G::new(&setup.map_err(|error| format!("the setup: {error:?}"))?))
+            }
+        }
     }
 }
 
@@ -225,57 +336,4 @@ fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
         }
     }
     rows
-}
-
-/// Reads and replays what holds in a log, and compares every tick with what was closed. Returns how many ticks there are. Of a log
-/// that has not got all `rewinds`, what the missing ones made void is not compared.
-fn verify<G: Playable>(
-    bytes: &[u8],
-    closed: &Closed,
-    rewinds: &[Tick],
-    see: &mut impl FnMut(&Record),
-) -> Result<u64, String> {
-    let mut reader = LogReader::open(bytes).map_err(|error| error.to_string())?;
-    let setup = from_canonical(&reader.header().setup).map_err(|error| format!("the setup: {error:?}"))?;
-    let mut seen = 0;
-    let mut records = reader.records();
-    while let Some(record) = records.next().map_err(|error| error.to_string())? {
-        see(record);
-        seen += usize::from(matches!(record, Record::Rewind { .. }));
-    }
-    let missing = rewinds.get(seen..).unwrap_or_default();
-    let holds_to = missing.iter().min().copied().unwrap_or(Tick(u32::MAX));
-    let (mut state, mut inputs) = (G::new(&setup), Inputs::new());
-    let (mut ticks, mut hashes) = (0usize, Vec::new());
-    let mut records = reader.holding();
-    while let Some(record) = records.next().map_err(|error| error.to_string())? {
-        match record {
-            Record::Inputs(rows) => {
-                rows.decode(&mut inputs);
-                state.step(&inputs);
-                if rows.tick().0 as usize != ticks + 1 {
-                    return Err(format!("tick {} follows {ticks}", rows.tick()));
-                }
-                let is_held = rows.tick() <= holds_to;
-                if is_held && closed.rows.get(ticks) != Some(&rows_digest(rows.iter())) {
-                    return Err(format!("tick {} holds other inputs than were closed", rows.tick()));
-                }
-                if is_held && closed.states.get(ticks) != Some(&state.digest()) {
-                    return Err(format!("the log replays to another state after tick {}", rows.tick()));
-                }
-                ticks += 1;
-                if (ticks as u32).is_multiple_of(CHECK_EVERY) {
-                    hashes.push(StateHash::of(&state));
-                }
-            }
-            Record::Check { tick, hash } => {
-                let replayed = (tick.0 / CHECK_EVERY).checked_sub(1).and_then(|at| hashes.get(at as usize));
-                if replayed != Some(hash) {
-                    return Err(format!("the check of tick {tick} is not what the log replays to"));
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(ticks as u64)
 }

@@ -106,8 +106,12 @@ pub struct Figures {
     pub restarts: u64,
     /// Of those, how often ticks were taken back that the relay still had.
     pub rewinds: u64,
-    /// Worlds that ended early, because a log had lost that its session was taken up again, and nobody came who knew.
-    pub undecided: u64,
+    /// Times nobody came back who knew of a rewind that the log had lost: the session went on with what was void.
+    pub revived: u64,
+    /// Times a session that had ended was taken up again: with its log and a save, with its log alone, with a save alone.
+    pub resumed: [u64; 3],
+    /// Times it was looked whether somebody plays again within five seconds of a restart.
+    pub in_time: u64,
     /// Times a client went back to an earlier tick then.
     pub rewound: u64,
     /// Ticks that clients gave to a relay that had lost them.
@@ -145,7 +149,8 @@ impl Figures {
             (&mut self.late_joins, other.late_joins),
             (&mut self.restarts, other.restarts),
             (&mut self.rewinds, other.rewinds),
-            (&mut self.undecided, other.undecided),
+            (&mut self.revived, other.revived),
+            (&mut self.in_time, other.in_time),
             (&mut self.rewound, other.rewound),
             (&mut self.given, other.given),
             (&mut self.sent_again, other.sent_again),
@@ -154,7 +159,8 @@ impl Figures {
             (&mut self.resimulated, other.resimulated),
             (&mut self.logged, other.logged),
         ];
-        pairs.into_iter().for_each(|(sum, more)| *sum += more);
+        let resumed = self.resumed.iter_mut().zip(other.resumed);
+        pairs.into_iter().chain(resumed).for_each(|(sum, more)| *sum += more);
     }
 }
 

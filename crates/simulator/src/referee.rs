@@ -72,6 +72,8 @@ pub struct Referee<G: Playable> {
     pub tampered: Vec<Tampering>,
     /// It is over.
     pub ended: bool,
+    /// And its log is whole: it can be taken up again.
+    pub resumable: bool,
     /// Inputs and omissions seen.
     pub counts: (u64, u64),
     /// What was said when it began.
@@ -82,6 +84,14 @@ pub struct Referee<G: Playable> {
     pub saves: (Option<Save>, Vec<Save>),
     /// When it was last found again.
     pub found_at: Option<Time>,
+    /// The tick after which it was last taken up.
+    pub from: Tick,
+    /// Times nobody knew of a rewind that the log had lost.
+    pub revived: u64,
+    /// The newest link that was made welcome.
+    newest: Member,
+    /// What the last rewinds made void, as long as the log may lose them.
+    void: Vec<Void>,
     state: G,
     /// All ticks, to go back.
     ticks: Vec<Inputs<Opaque>>,
@@ -93,7 +103,18 @@ pub struct Referee<G: Playable> {
     pub first: Member,
 }
 
+/// What a rewind made void.
+struct Void {
+    to: Tick,
+    /// After that tick.
+    closed: Closed,
+    ticks: Vec<Inputs<Opaque>>,
+    /// Everybody who had sat somewhere.
+    sittings: Vec<Sitting>,
+}
+
 /// Somebody who sits somewhere for a while.
+#[derive(Clone)]
 struct Sitting {
     seat: Seat,
     client: usize,
@@ -114,11 +135,16 @@ impl<G: Playable> Referee<G> {
             closed: Closed::default(),
             tampered: Vec::new(),
             ended: false,
+            resumable: false,
             counts: (0, 0),
             facts: facts.clone(),
             left: None,
             saves: (None, Vec::new()),
             found_at: None,
+            from: Tick::ZERO,
+            revived: 0,
+            newest: Member(0),
+            void: Vec::new(),
             ticks: Vec::new(),
             sittings: Vec::new(),
             first: Member(0),
@@ -157,12 +183,55 @@ impl<G: Playable> Referee<G> {
     pub fn on_crash(&mut self, rng: &mut Rng, next: Member) -> Result<(), Finding> {
         self.first = next;
         self.left = self.journal.crash(rng).map_err(|what| (Checker::Log, what))?;
+        // What is in the log for good is not undone.
+        self.void.drain(..self.void.len().saturating_sub(self.journal.lost.len()));
         Ok(())
     }
 
-    /// Whether the log lacks a rewind that nobody has told of: what it holds is not what was.
-    pub fn is_log_behind(&self) -> bool {
-        self.journal.lost > 0
+    /// The session had ended, and is found again.
+    pub fn take_up(&mut self) -> Result<(), Finding> {
+        self.left = Some(self.journal.take_up().map_err(|what| (Checker::Log, what))?);
+        self.begin_again();
+        Ok(())
+    }
+
+    /// All that is found of the session is a save: it goes on from there as another, with a log of its own.
+    pub fn take_up_after(&mut self, id: SessionId, save: Save) -> Result<(), Finding> {
+        self.journal = self.journal.after(save.clone()).map_err(|what| (Checker::Log, what))?;
+        let ticks = self.ticks.iter().take(save.tick.0 as usize).cloned().collect();
+        self.left = Some(Left { ticks, rewinds: 0, is_last: false });
+        (self.id, self.saves) = (id, (Some(save), Vec::new()));
+        self.void.clear();
+        self.begin_again();
+        Ok(())
+    }
+
+    fn begin_again(&mut self) {
+        (self.ended, self.resumable) = (false, false);
+        self.first = self.first.max(Member(self.newest.0 + 1));
+    }
+
+    /// Nobody knows of rewinds that the log has lost: what they had made void is what was.
+    fn revive(&mut self) -> Result<(), Finding> {
+        let lost = std::mem::take(&mut self.journal.lost).len();
+        self.revived += lost as u64;
+        for _ in 0..lost {
+            let Some(void) = self.void.pop() else { break };
+            let at = void.to.0 as usize;
+            self.closed.rows.truncate(at);
+            self.closed.states.truncate(at);
+            self.ticks.truncate(at);
+            self.closed.rows.extend(void.closed.rows);
+            self.closed.states.extend(void.closed.states);
+            self.ticks.extend(void.ticks);
+            self.sittings = void.sittings;
+        }
+        let left = self.left.iter().flat_map(|left| &left.ticks).skip(self.journal.begins_after().0 as usize);
+        let was = self.ticks.iter().skip(self.journal.begins_after().0 as usize);
+        match lost > 0 && left.zip(was).any(|(left, was)| left != was) {
+            true => Err((Checker::Log, "the log holds what never was".into())),
+            false => Ok(()),
+        }
     }
 
     /// The session goes on after this tick, with who sat there then. Returns how many ticks that takes back.
@@ -177,9 +246,11 @@ impl<G: Playable> Referee<G> {
         let setup = from_canonical(&self.facts.setup);
         let setup = setup.map_err(|error| (Checker::Log, format!("{error:?}")))?;
         let at = to.0 as usize;
-        self.closed.rows.truncate(at);
-        self.closed.states.truncate(at);
-        self.ticks.truncate(at);
+        let closed =
+            Closed { rows: self.closed.rows.split_off(at), states: self.closed.states.split_off(at) };
+        let (ticks, sittings) = (self.ticks.split_off(at), self.sittings.clone());
+        self.void.push(Void { to, closed, ticks, sittings });
+        self.from = to;
         self.state = G::new(&setup);
         for rows in &self.ticks {
             decode_inputs(rows.iter().map(row_as_bytes), &mut self.inputs);
@@ -240,6 +311,7 @@ impl<G: Playable> Referee<G> {
                 format!("client {client} as {member:?}, before {before:?} on {own:?}, {what} ({seat:?})");
             Err((Checker::Back, what))
         };
+        self.newest = self.newest.max(member);
         let Some(seat) = seat else { return Ok(false) };
         for tampering in self.tampered.iter_mut().filter(|it| it.member == member) {
             tampering.seat = Some(seat);
@@ -283,6 +355,7 @@ impl<G: Playable> Referee<G> {
 
     /// A tick that the relay had lost is what it was.
     fn on_given(&mut self, tick: Tick, rows: &Inputs<Opaque>) -> Result<(), Finding> {
+        self.revive()?;
         let digest = self.journal.close(tick, rows).map_err(|what| (Checker::Log, what))?;
         match self.closed.rows.get(tick.0 as usize - 1) {
             Some(closed) if *closed == digest => Ok(()),
@@ -345,9 +418,10 @@ impl<G: Playable> Referee<G> {
                 Some(left) if !left.is_last => {
                     left.ticks.truncate(to.0 as usize);
                     self.journal.rewind(*to);
-                    self.journal.lost = self.journal.lost.saturating_sub(1);
+                    self.journal.lost.drain(..self.journal.lost.len().min(1));
                 }
                 _ => {
+                    self.revive()?;
                     self.rewind(*to)?;
                     self.left = None;
                 }

@@ -45,7 +45,10 @@ pub fn text(total: &Total) -> String {
     line("  ticks spared by that", figures.spared.to_string());
     line("saves, begun with one", format!("{}, {}", figures.saves, figures.late_joins));
     line("sessions taken up again", format!("{} ({} taken back)", figures.restarts, figures.rewinds));
-    line("  worlds left undecided", figures.undecided.to_string());
+    line("  lost rewinds nobody knew", figures.revived.to_string());
+    line("  clients back within 5 s", figures.in_time.to_string());
+    let [both, log, save] = figures.resumed;
+    line("  after they had ended", format!("{both} with log and save, {log} log, {save} save"));
     line("  clients gone back", figures.rewound.to_string());
     line("  ticks given, inputs again", format!("{}, {}", figures.given, figures.sent_again));
     line("time-outs of links", figures.time_outs.to_string());
@@ -98,7 +101,9 @@ pub fn json(total: &Total) -> String {
     put("late_joins", figures.late_joins.to_string());
     put("restarts", figures.restarts.to_string());
     put("rewinds", figures.rewinds.to_string());
-    put("undecided", figures.undecided.to_string());
+    put("revived", figures.revived.to_string());
+    put("in_time", figures.in_time.to_string());
+    put("resumed", format!("{:?}", figures.resumed));
     put("rewound", figures.rewound.to_string());
     put("given", figures.given.to_string());
     put("sent_again", figures.sent_again.to_string());

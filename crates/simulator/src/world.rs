@@ -58,8 +58,12 @@ pub struct World<G: Playable> {
     planned: u64,
     calm: bool,
     done: bool,
-    /// The log lacks a rewind that nobody knows of any more: nothing can be told from here on.
-    undecided: bool,
+    /// When something last happened that keeps clients from coming back quickly.
+    disturbed_at: Time,
+    /// When the relay was last killed.
+    crashed_at: Time,
+    /// Clients that lost their link when the relay was killed, and kept what they had.
+    awaited: Vec<usize>,
     omissions_before: Option<BTreeMap<(SessionId, u16), u32>>,
     figures: Figures,
     faults: FaultCounts,
@@ -109,7 +113,9 @@ impl<G: Playable> World<G> {
             planned: 0,
             calm: false,
             done: false,
-            undecided: false,
+            disturbed_at: Time::ZERO,
+            crashed_at: Time::ZERO,
+            awaited: Vec::new(),
             omissions_before: None,
             figures: Figures::default(),
             faults: FaultCounts::default(),
@@ -132,7 +138,7 @@ impl<G: Playable> World<G> {
             self.run_relay();
             self.run_clients();
         }
-        if self.violation.is_none() && !self.undecided {
+        if self.violation.is_none() {
             self.finish();
         }
         let us = self.now.as_micros();
@@ -170,9 +176,6 @@ impl<G: Playable> World<G> {
     }
 
     fn fail(&mut self, checker: Checker, what: String) {
-        if self.undecided {
-            return;
-        }
         self.note(|| format!("VIOLATION {}: {what}", checker.name()));
         self.violation.get_or_insert(Violation { checker, at: self.now, what });
     }

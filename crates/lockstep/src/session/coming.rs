@@ -25,7 +25,7 @@ impl Session {
             return Err(JoinError::Rate);
         }
         if self.returning.is_some() {
-            return self.wait_with_the_others(member, join, out);
+            return self.wait_with_the_others(now, member, join, out);
         }
         let resume = join.resume.and_then(|resume| self.what_holds(resume));
         let source = self.source(resume.as_ref()).ok_or(JoinError::TooLong)?;

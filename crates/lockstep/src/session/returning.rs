@@ -53,7 +53,8 @@ pub(super) struct Origin {
 /// Those who wait until the session goes on.
 #[derive(Clone, Debug)]
 pub(super) struct Returning {
-    until: Time,
+    /// How long, if anybody is there.
+    until: Option<Time>,
     waiting: Vec<(Member, Join)>,
     asking: Option<Asking>,
 }
@@ -78,7 +79,7 @@ struct Giver {
 }
 
 impl Returning {
-    pub fn until(&self) -> Time {
+    pub fn until(&self) -> Option<Time> {
         self.until
     }
 
@@ -90,6 +91,10 @@ impl Returning {
         self.waiting.retain(|(other, _)| *other != member);
         if let Some(asking) = &mut self.asking {
             asking.givers.retain(|giver| giver.member != member);
+        }
+        // Whoever comes next is the first again.
+        if self.waiting.is_empty() {
+            (self.until, self.asking) = (None, None);
         }
     }
 }
@@ -118,7 +123,7 @@ impl Giver {
 
 impl Session {
     /// A session that goes on, once it is known who comes back to it. `first` is the first link to this relay.
-    pub(crate) fn kept(id: SessionId, kept: Kept, first: Member, now: Time, config: &RelayConfig) -> Session {
+    pub(crate) fn kept(id: SessionId, kept: Kept, first: Member, config: &RelayConfig) -> Session {
         let Kept { facts, uid, restarts, save, history } = kept;
         let mut session = Session::new(id, uid, facts, 0, config);
         session.recent = (0..GIVEN_TICKS).map(|_| Inputs::new()).collect();
@@ -128,8 +133,7 @@ impl Session {
         if let Some(save) = save {
             session.saves.begin_with(save);
         }
-        let until = now.plus_micros(REPORTS_US);
-        session.returning = Some(Returning { until, waiting: Vec::new(), asking: None });
+        session.returning = Some(Returning { until: None, waiting: Vec::new(), asking: None });
         session
     }
 
@@ -172,14 +176,28 @@ impl Session {
         joins
     }
 
+    /// Whether somebody sits, by the log, where its claim says.
+    fn sat_last(&self, joins: &[Option<Tick>; MAX_SEATS], resume: &Resume) -> bool {
+        let seat = resume.claim.seat.filter(|seat| self.history.table().is_taken(*seat));
+        let joined = seat.and_then(|seat| joins.get(seat.index()));
+        joined.is_some_and(|joined| joined.is_none_or(|tick| tick == resume.claim.since))
+    }
+
     /// Whether a claim is that of a link.
     pub(super) fn is_claim_of(&self, claim: &Claim, member: Member) -> bool {
         claim.member == member.0 && claim.is_true(&self.claims)
     }
 
-    /// Whether a claim is good, and from before the relay was restarted.
+    /// Whether a claim, if it is good, was made since the session was last taken up: by this relay, and after as many rewinds. Neither
+    /// alone would do. A session may be found again by the relay that it ended on, and a log may have lost its last rewind.
+    fn is_of_this_life(&self, claim: &Claim) -> bool {
+        let Some(first) = self.origin.first else { return true };
+        self.returning.is_none() && claim.member >= first.0 && claim.restarts == self.origin.restarts
+    }
+
+    /// Whether a claim is good, and from before the session was taken up again.
     pub(super) fn is_earlier(&self, claim: &Claim) -> bool {
-        self.origin.first.is_some_and(|first| claim.member < first.0) && claim.is_true(&self.claims)
+        !self.is_of_this_life(claim) && claim.is_true(&self.claims)
     }
 
     /// What somebody has of this session that still holds: ticks that were taken back, or may have been, do not.
@@ -188,7 +206,7 @@ impl Session {
         if !self.claims.run().eq(&claim.run) {
             return None;
         }
-        if self.origin.first.is_none_or(|first| claim.member >= first.0) {
+        if self.is_of_this_life(&claim) {
             return Some(resume);
         }
         let is_last = self.origin.before == Some(claim.restarts);
@@ -200,6 +218,7 @@ impl Session {
     /// Somebody wants to take part before it is known from where the session goes on.
     pub(super) fn wait_with_the_others(
         &mut self,
+        now: Time,
         member: Member,
         join: &Join,
         out: &mut Out,
@@ -208,15 +227,19 @@ impl Session {
         if returning.waiting.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
+        let join = Join { setup: Vec::new(), ..join.clone() };
         // Whoever has come twice waits once.
         let claim = join.resume.map(|resume| resume.claim).filter(|claim| claim.is_true(&self.claims));
         let is_same = |it: &(Member, Join)| claim.is_some() && it.1.resume.map(|it| it.claim) == claim;
         if let Some(at) = returning.waiting.iter().position(is_same) {
-            let (before, _) = returning.waiting.swap_remove(at);
+            let (before, _) = returning.waiting[at];
+            returning.waiting.push((member, join));
             returning.forget(before);
             out.push_bare(Output::Kick(before, CAME_BACK));
+        } else {
+            returning.waiting.push((member, join));
         }
-        returning.waiting.push((member, Join { setup: Vec::new(), ..join.clone() }));
+        returning.until.get_or_insert(now.plus_micros(REPORTS_US));
         Ok(())
     }
 
@@ -252,7 +275,7 @@ impl Session {
         else {
             return;
         };
-        let is_time = now >= returning.until;
+        let is_time = returning.until.is_some_and(|until| now >= until);
         if let Some(asking) = &returning.asking {
             let lacks = asking.to.ticks_since(self.history.last()) as usize;
             let is_over = |giver: &Giver| giver.failed || giver.rows.len() >= lacks;
@@ -263,9 +286,8 @@ impl Session {
         }
         let reports = self.reports();
         let is_there = |seat| reports.iter().any(|(_, resume)| resume.claim.seat == Some(seat));
-        if reports.is_empty() {
-            self.go_on(now, self.history.last(), out);
-        } else if is_time || self.history.table().taken().all(is_there) {
+        // Whoever comes first may be a stranger: those who sat there are on their way.
+        if is_time || self.history.table().taken().all(is_there) {
             self.decide(now, &reports, out);
         }
     }
@@ -291,11 +313,14 @@ impl Session {
             }
             self.origin.restarts = newest;
         }
-        let closed = self.history.last();
+        let (closed, joins) = (self.history.last(), self.last_joins());
         self.recent_after = closed;
         let most = Tick(closed.0.saturating_add(GIVEN_TICKS));
         let holds = |resume: &Resume| resume.claim.restarts == self.origin.restarts && resume.have <= most;
-        let haves = || reports.iter().filter(|(_, resume)| holds(resume)).map(|(_, resume)| resume.have);
+        // Nothing is taken back for the sake of those who had stood up or only watched: they are sent what they lack.
+        let counts =
+            |resume: &Resume| holds(resume) && (resume.have >= closed || self.sat_last(&joins, resume));
+        let haves = || reports.iter().filter(|(_, resume)| counts(resume)).map(|(_, resume)| resume.have);
         // The log counts as a report: whoever has hardly begun does not take everything back.
         let max = haves().chain([closed]).max().unwrap_or(closed);
         let to = haves().filter(|have| have.0.saturating_add(MAX_BEHIND) >= max.0).min();
@@ -312,7 +337,7 @@ impl Session {
         let giver = |member| Giver { member, rows: Vec::new(), table: table.clone(), failed: false };
         let asking = Asking { to, givers: givers.into_iter().map(giver).collect() };
         if let Some(returning) = &mut self.returning {
-            returning.until = now.plus_micros(GIVING_US);
+            returning.until = Some(now.plus_micros(GIVING_US));
             returning.asking = Some(asking);
         }
     }

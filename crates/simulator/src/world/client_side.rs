@@ -57,7 +57,9 @@ impl<G: Playable> World<G> {
 
     fn dial(&mut self, index: usize) {
         let now = self.now;
-        let wait_us = RETRY_US / 2 + self.rng.below(RETRY_US);
+        // Somebody waits in front of the screen: a relay that is started again is found soon.
+        let retry_us = if self.relay_down { RETRY_US / 2 } else { RETRY_US };
+        let wait_us = retry_us / 2 + self.rng.below(retry_us);
         let client = &mut self.clients[index];
         client.dial_at = now.plus_micros(wait_us);
         if client.is_silenced() || self.relay_stalled || self.relay_down {

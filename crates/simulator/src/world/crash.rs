@@ -1,20 +1,32 @@
 //! The relay is killed, with what its disk had not synced, and started again.
 
+use sametick_lockstep::peer::Status;
 use sametick_lockstep::relay::{Found, Kept, Relay};
 use sametick_lockstep::session::{Member, Session, SessionId};
 use sametick_sim::{Tick, Time};
 
 use super::mischief::Event;
 use super::{NEVER, SECOND_US, World};
-use crate::faults::draw_us;
+use crate::faults::{draw_us, is_clean};
 use crate::games::Playable;
 use crate::outcome::Checker;
 
 /// A client that hears nothing for so long tries another link.
 const SILENCE_US: u64 = SECOND_US;
 
-/// After a restart play is back within this time, once somebody has come.
+/// After a restart play is back within this time.
 const BACK_US: u64 = 5 * SECOND_US;
+
+/// Of six sessions that have ended, so many are forgotten.
+const FORGOTTEN_OF_6: u64 = 1;
+
+/// What is found of a session that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remains {
+    LogAndSave,
+    Log,
+    Save,
+}
 
 impl<G: Playable> World<G> {
     pub(super) fn crash_relay(&mut self) {
@@ -22,6 +34,8 @@ impl<G: Playable> World<G> {
             return;
         }
         self.relay_down = true;
+        self.crashed_at = self.now;
+        self.awaited.clear();
         self.relay_wake_at = None;
         self.relay_told = false;
         let next = Member(self.next_member);
@@ -50,6 +64,7 @@ impl<G: Playable> World<G> {
         if std::mem::take(&mut self.relay_down) {
             self.note(|| "the relay is started again".into());
             self.relay = Relay::new(self.config);
+            self.plan_in(BACK_US, Event::Again(self.now));
         }
     }
 
@@ -58,33 +73,83 @@ impl<G: Playable> World<G> {
         let online = self.clients[client].online.as_ref();
         let cable = online.and_then(|online| self.cables[online.cable].as_ref());
         if cable.is_some_and(|cable| cable.member == member) {
+            let status = online.map(|online| online.peer.status());
+            let played = matches!(status, Some(Status::Playing | Status::WaitingForRelay));
             self.note(|| format!("client {client} hears nothing any more"));
             let wait_us = self.rng.below(SECOND_US / 4);
             self.disconnect(client, wait_us, true);
             self.rest_client(client);
+            if played && self.clients[client].kept.is_some() {
+                self.awaited.push(client);
+            }
         }
     }
 
     /// What the disk has of the session that is looked for.
     pub(super) fn find(&mut self) -> Found {
-        let uid = self.next_uid;
-        let last = self.referees.last_mut().filter(|referee| !referee.ended);
-        let Some((referee, left)) = last.and_then(|it| it.left.as_ref().map(|left| (&*it, left))) else {
-            if let Some(referee) = self.referees.last_mut() {
+        match self.find_kept() {
+            Some(kept) => Found::Kept(Box::new(kept)),
+            None => Found::New { uid: self.take_uid() },
+        }
+    }
+
+    fn take_uid(&mut self) -> u64 {
+        self.next_uid += 1;
+        self.next_uid - 1
+    }
+
+    fn find_kept(&mut self) -> Option<Kept> {
+        let referee = self.referees.last()?;
+        let remains = match (&referee.left, &referee.saves.0) {
+            _ if referee.ended => self.draw_remains()?,
+            (Some(_), _) => Remains::LogAndSave,
+            (None, Some(_)) => Remains::Save,
+            (None, None) => {
                 // Nothing of it was on the disk.
-                referee.ended = true;
+                self.referees.last_mut()?.ended = true;
+                return None;
             }
-            self.next_uid += 1;
-            return Found::New { uid };
         };
-        let (save, uid) = (referee.saves.0.clone(), referee.id.0);
-        let begun = save.as_ref().map_or(Tick::ZERO, |save| save.tick);
-        let mut kept = Kept::new(referee.facts.clone(), uid, left.rewinds, save);
+        let uid = if remains == Remains::Save { self.take_uid() } else { 0 };
+        let referee = self.referees.last_mut()?;
+        let has_ended = referee.ended;
+        let result = match (remains, referee.saves.0.clone()) {
+            (Remains::Save, Some(save)) => referee.take_up_after(SessionId(uid), save),
+            (Remains::Log, _) => {
+                referee.saves = Default::default();
+                referee.take_up()
+            }
+            _ if has_ended => referee.take_up(),
+            _ => Ok(()),
+        };
+        self.judge(result);
+        if has_ended {
+            self.figures.resumed[remains as usize] += 1;
+        }
+        let referee = self.referees.last()?;
+        let (left, save) = (referee.left.as_ref()?, referee.saves.0.clone());
+        let (id, begun) = (referee.id, save.as_ref().map_or(Tick::ZERO, |save| save.tick));
+        let mut kept = Kept::new(referee.facts.clone(), id.0, left.rewinds, save);
         left.ticks.iter().skip(begun.0 as usize).for_each(|rows| kept.push(rows));
-        let (id, ticks, last) = (referee.id, left.ticks.len(), referee.last());
+        let (ticks, last) = (left.ticks.len(), referee.last());
         self.plan_in(BACK_US, Event::Back(id, self.now));
-        self.note(|| format!("the log of {id:?} has {ticks} ticks of {last}, and a save after {begun}"));
-        Found::Kept(Box::new(kept))
+        self.note(|| format!("{remains:?} of {id:?} is found: {ticks} ticks of {last}, save after {begun}"));
+        Some(kept)
+    }
+
+    /// What is left of the last session, which has ended; nothing if it is forgotten.
+    fn draw_remains(&mut self) -> Option<Remains> {
+        let referee = self.referees.last().filter(|referee| referee.resumable)?;
+        if self.rng.chance(FORGOTTEN_OF_6, 6) {
+            return None;
+        }
+        let (has_save, is_whole) = (referee.saves.0.is_some(), referee.journal.is_whole());
+        Some(match self.rng.below(4) {
+            _ if !has_save => Remains::Log,
+            0 => Remains::Save,
+            1 if is_whole => Remains::Log,
+            _ => Remains::LogAndSave,
+        })
     }
 
     /// A session goes on.
@@ -96,13 +161,31 @@ impl<G: Playable> World<G> {
         left.rewinds += 1;
         // The log had lost earlier ones.
         left.is_last = left.rewinds >= restarts;
-        let is_lost = left.is_last && referee.is_log_behind();
         self.figures.restarts += 1;
         self.figures.rewinds += u64::from(is_back);
-        if is_lost {
-            self.note(|| "the log had lost a rewind, and nobody came who knew: no more can be told".into());
-            self.figures.undecided += 1;
-            (self.done, self.undecided) = (true, true);
+    }
+
+    /// Whoever lost its link when the relay was killed plays again, if nothing but that has happened and networks are good.
+    pub(super) fn expect_again(&mut self, started_at: Time) {
+        let is_calm = self.disturbed_at < self.crashed_at && self.crashed_at < started_at;
+        let is_clean = self.clients.iter().all(|client| is_clean(&client.profile) && !client.is_silenced());
+        if !is_calm || !is_clean || self.relay_down || self.relay_stalled {
+            return;
+        }
+        let Some((id, from)) = self.referees.last().map(|referee| (referee.id, referee.from)) else { return };
+        for index in self.awaited.clone() {
+            self.figures.in_time += 1;
+            let online = self.clients[index].online.as_ref();
+            let plays = online.is_some_and(|online| {
+                let is_here = online.welcome.is_some_and(|(session, _)| session == id);
+                let tick = online.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+                is_here && tick > from && *online.peer.status() == Status::Playing
+            });
+            if !plays {
+                let status = online.map(|online| online.peer.status().clone());
+                let what = format!("client {index} does not play 5 s after the restart: {status:?}");
+                self.fail(Checker::Recovery, what);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! What is going to happen to a world: faults, their ends, and the phases of its life.
 
 use sametick_lockstep::peer::Status;
+use sametick_lockstep::relay::LINGER_US;
 use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Tick, Time};
 use sametick_wire::netem::Profile;
@@ -15,6 +16,9 @@ use crate::referee::Tampering;
 
 /// A flipped bit is found, named and mended within this time, or something is wrong.
 const MAX_MENDING_US: u64 = 60 * SECOND_US;
+
+/// When everybody leaves, nobody is back sooner: by then the relay has given up the session.
+const RECESS_US: u64 = LINGER_US + 2 * SECOND_US;
 
 /// Something that is going to happen.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +41,8 @@ pub(super) enum Event {
     Notice(usize, Member),
     /// The session must have gone on.
     Back(SessionId, Time),
+    /// The relay was started at this time: who was there must be back.
+    Again(Time),
     /// The disk works again.
     MendDisk,
     /// A save is stored.
@@ -89,6 +95,7 @@ impl<G: Playable> World<G> {
                 Event::StartRelay => self.start_relay(),
                 Event::Notice(client, member) => self.on_notice(client, member),
                 Event::Back(id, found_at) => self.expect_back(id, found_at),
+                Event::Again(started_at) => self.expect_again(started_at),
                 Event::MendDisk => self.mend_disk(),
                 Event::Stored(id, tick) => self.on_stored(id, tick),
                 Event::Second => {
@@ -122,6 +129,9 @@ impl<G: Playable> World<G> {
     fn do_fault(&mut self, fault: Fault) {
         let client = self.rng.below(self.clients.len() as u64) as usize;
         self.faults.note(fault);
+        if fault.disturbs() {
+            self.disturbed_at = self.now;
+        }
         self.note(|| format!("fault: {} (client {client})", fault.name()));
         match fault {
             Fault::Network => {
@@ -154,7 +164,16 @@ impl<G: Playable> World<G> {
                 self.rest_client(client);
             }
             Fault::Roaming => self.begin_roaming(client),
-            Fault::Leave => self.leave(client),
+            Fault::Leave => {
+                let us = draw_us(&mut self.rng, 100_000, 30 * SECOND_US);
+                self.leave(client, us);
+            }
+            Fault::Recess => {
+                for client in 0..self.clients.len() {
+                    let us = RECESS_US + self.rng.below(30 * SECOND_US);
+                    self.leave(client, us);
+                }
+            }
             Fault::Stall => {
                 let us = draw_us(&mut self.rng, 20_000, 15 * SECOND_US);
                 self.clients[client].stalled = true;
@@ -223,6 +242,7 @@ impl<G: Playable> World<G> {
     /// Something happened that explains silence.
     fn trouble(&mut self, client: usize) {
         let now = self.now;
+        self.disturbed_at = now;
         let cables = self.cables.iter_mut().flatten().filter(|cable| cable.client == client);
         cables.for_each(|cable| cable.troubled_at = now);
     }
@@ -252,18 +272,21 @@ impl<G: Playable> World<G> {
             return;
         }
         let us = draw_us(&mut self.rng, 0, 2 * SECOND_US);
+        self.disturbed_at = self.now;
         self.disconnect(client, us, true);
         self.rest_client(client);
     }
 
-    fn leave(&mut self, client: usize) {
-        let us = draw_us(&mut self.rng, 100_000, 30 * SECOND_US);
+    fn leave(&mut self, client: usize, us: u64) {
         let watched = self.clients[client].watch;
         self.draw_role(client);
         let is_same = self.clients[client].watch == watched;
         self.clients[client].kept.take_if(|_| !is_same);
         let World { now, cables, clients, bufs, .. } = self;
-        let Some(online) = &clients[client].online else { return };
+        let Some(online) = &clients[client].online else {
+            clients[client].dial_at = clients[client].dial_at.max(now.plus_micros(us));
+            return self.rest_client(client);
+        };
         if let Some(cable) = &mut cables[online.cable]
             && let Some(here) = &mut cable.here
         {

@@ -59,7 +59,7 @@ impl<G: Playable> World<G> {
                     && let Some(referee) = referees.iter_mut().rfind(|referee| referee.id == id)
                 {
                     let result = read_inputs(bytes, referee.last(), |tick, input| {
-                        if handed.get(tick) != Some(input) {
+                        if !handed.has(tick, input) {
                             wrong = Some(format!("{member:?} never handed in {input:?} for tick {tick}"));
                         }
                         if tick <= referee.last() {
@@ -320,8 +320,11 @@ impl<G: Playable> World<G> {
     pub(super) fn finish_log(&mut self, id: SessionId) {
         let Some(referee) = self.referee(id).filter(|referee| !referee.ended) else { return };
         referee.ended = true;
-        let (inputs, omissions) = referee.counts;
-        let result = referee.journal.finish::<G>(&referee.closed, &mut |_| {});
+        let (inputs, omissions) = std::mem::take(&mut referee.counts);
+        let revived = std::mem::take(&mut referee.revived);
+        let result = referee.journal.finish::<G>(&referee.closed, referee.left.is_some(), &mut |_| {});
+        referee.resumable = result.is_ok();
+        self.figures.revived += revived;
         self.figures.inputs += inputs;
         self.figures.omissions += omissions;
         match result {

@@ -43,7 +43,7 @@ impl<G: Playable> World<G> {
         if self.relay_stalled || durable < tick && !self.relay_down {
             return self.plan_in(SECOND_US, Event::Stored(id, tick));
         }
-        let Some(referee) = self.referee(id).filter(|referee| !referee.ended) else { return };
+        let Some(referee) = self.referee(id) else { return };
         // What was to be stored when the relay was killed is not.
         let Some(at) = referee.saves.1.iter().position(|save| save.tick == tick) else { return };
         let save = referee.saves.1.swap_remove(at);

@@ -58,6 +58,14 @@ pub struct Position {
 }
 
 impl Position {
+    /// Where a log ended that is lost, as a save tells: after this tick, with these seats taken. Another begins there.
+    pub fn after(tick: Tick, seats: impl IntoIterator<Item = Seat>) -> Position {
+        let mut places: Vec<Place> = seats.into_iter().map(Place::new).collect();
+        places.sort_by_key(|place| place.seat);
+        places.dedup_by_key(|place| place.seat);
+        Position { timeline: Timeline::new(tick.next(), places), offset: 0, last_group: None }
+    }
+
     /// The next tick to close.
     pub fn next_tick(&self) -> Tick {
         self.timeline.next
