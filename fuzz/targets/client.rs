@@ -151,7 +151,9 @@ impl World {
             0 | 3 => {
                 let have = self.client.side().and_then(|peer| peer.confirmed()).map_or(Tick::ZERO, |it| it.0);
                 let first = if argument & 7 == 0 { Tick(1) } else { have.next() };
-                let (seat, claim) = (Some(Seat(u16::from(argument >> 3))), Claim { run: 1, token: [9; 16] });
+                let seat = Some(Seat(u16::from(argument >> 3)));
+                let (run, member, since, restarts, from) = (1, 3, Tick(1), 0, Tick::ZERO);
+                let claim = Claim { run, member, seat, since, restarts, from, token: [9; 16] };
                 let setup = to_canonical(&Setup { seed: 1 }).expect("it serialises");
                 let (closed, age_us, rate) = (self.closed, 0, 60);
                 let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save: None };

@@ -86,9 +86,16 @@ impl World {
                 let (seat, closed) =
                     ((argument & 4 == 0).then_some(Seat(u16::from(argument & 3))), self.closed);
                 let age_us = i64::from(argument) * 3_000 - 40_000;
-                let claim = Claim { run: 1, token: [9; 16] };
+                // The session may have been taken up again from an earlier tick.
+                let back = if argument & 24 == 24 { 1 + 9 * u32::from(argument & 3) } else { 0 };
+                let (restarts, from) = (u32::from(back > 0), closed);
+                let (run, member, since) = (1, 3, Tick(1));
+                let claim = Claim { run, member, seat, since, restarts, from, token: [9; 16] };
                 let have = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
                 let first = if argument & 16 == 0 { Tick(1) } else { have.next() };
+                let first = Tick(first.0.saturating_sub(back).max(1));
+                let closed = if back > 0 { first - 1 } else { closed };
+                self.closed = closed;
                 let (setup, rate) = (vec![1], 60);
                 let save = (argument & 24 == 8).then(|| self.head(argument));
                 let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save };

@@ -2,17 +2,23 @@
 //! much memory.
 //!
 //! The input: steps. A step is one byte (who, what, and for some an argument) and for messages a part. Some messages are
-//! made here, so that sessions begin, close ticks, differ and are judged.
+//! made here, so that sessions begin, close ticks, differ and are judged. The relay may be killed in between: what is found
+//! then is what it wrote, less the last ticks, or anything.
 #![cfg_attr(fuzzing, no_main)]
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use sametick_fuzz::part;
 use sametick_lockstep::compaction::CompactionConfig;
-use sametick_lockstep::message::{Join, Piece, StateAt, ToRelay, put_inputs, to_bytes};
-use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::rows::Opaque;
-use sametick_lockstep::session::{Member, SessionId};
-use sametick_sim::record::Leaving;
-use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, Time};
+use sametick_lockstep::history::History;
+use sametick_lockstep::message::{
+    Claim, Join, Piece, Resume, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, to_bytes,
+};
+use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::rows::{Opaque, Table};
+use sametick_lockstep::session::{Facts, Member, Save, SessionId};
+use sametick_sim::record::{Leaving, Record};
+use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time};
 use sametick_wire::Channel;
 
 /// From nothing to a session that is given up.
@@ -21,12 +27,15 @@ const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
 /// Each closes up to 30 ticks, which are kept: not a stranger's doing, but the clock's.
 const MAX_TIMEOUTS: u32 = 40;
 
+/// So many ticks the log may have lost when the relay is killed.
+const LOST_TICKS: [usize; 4] = [0, 1, 20, 200];
+
 /// What one step may lead to: for each link the ticks that were closed, history, reports.
-const MAX_OUTPUTS: usize = 2_000;
+const MAX_OUTPUTS: usize = 4_000;
 
 /// Four sessions at most, each with places for inputs that come early, its last ticks, and what was closed in the time
-/// that may pass.
-const ALLOWANCE: usize = 4 * 100_000;
+/// that may pass; and what is written here of them.
+const ALLOWANCE: usize = 4 * 500_000;
 
 /// So often that saves are asked for in the few seconds that a world lives.
 const OFTEN: CompactionConfig = CompactionConfig {
@@ -37,14 +46,23 @@ const OFTEN: CompactionConfig = CompactionConfig {
     has_store: false,
 };
 
+const CONFIG: RelayConfig =
+    RelayConfig { ticks_per_packet: None, secret: [7; 32], compaction: OFTEN, finds: true };
+
 sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
     let mut world = World {
-        relay: Relay::new(RelayConfig { compaction: OFTEN, ..RelayConfig::default() }),
+        relay: Relay::new(CONFIG),
         now: Time::ZERO,
         buf: Vec::new(),
         timeouts: 0,
         judge: None,
         wanted: None,
+        first: 0,
+        logs: BTreeMap::new(),
+        running: BTreeMap::new(),
+        looked_for: BTreeSet::new(),
+        next_uid: 1,
+        claims: [None; 4],
     };
     let mut rest = bytes;
     while let Some((step, after)) = rest.split_first() {
@@ -52,6 +70,31 @@ sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
         world.drain();
     }
 });
+
+/// What is written of a session.
+struct Log {
+    facts: Facts,
+    uid: u64,
+    restarts: u32,
+    save: Option<Save>,
+    /// The ticks after `before`.
+    ticks: Vec<Inputs<Opaque>>,
+    before: Tick,
+}
+
+impl Log {
+    fn kept(&self) -> Kept {
+        let save = self.save.clone().filter(|save| self.before <= save.tick && save.tick <= self.last());
+        let skipped = save.as_ref().map_or(0, |save| save.tick.ticks_since(self.before) as usize);
+        let mut kept = Kept::new(self.facts.clone(), self.uid, self.restarts, save);
+        self.ticks.iter().skip(skipped).for_each(|rows| kept.push(rows));
+        kept
+    }
+
+    fn last(&self) -> Tick {
+        self.before + self.ticks.len() as u32
+    }
+}
 
 struct World {
     relay: Relay,
@@ -62,20 +105,31 @@ struct World {
     judge: Option<(SessionId, Tick)>,
     /// Of what it wants a save.
     wanted: Option<(SessionId, Tick)>,
+    /// The first of the four links there are: others after each restart.
+    first: u64,
+    logs: BTreeMap<SessionKey, Log>,
+    running: BTreeMap<SessionId, SessionKey>,
+    looked_for: BTreeSet<SessionKey>,
+    next_uid: u64,
+    /// The last claims of those on each link.
+    claims: [Option<Claim>; 4],
 }
 
 impl World {
     /// Returns what is left of the input.
     fn step<'a>(&mut self, step: u8, rest: &'a [u8]) -> &'a [u8] {
-        let (member, argument) = (Member(u64::from(step & 3)), step >> 5);
+        let (member, argument) = (Member(self.first + u64::from(step & 3)), step >> 5);
         match step >> 2 & 7 {
             0 => {
-                let name = if argument & 1 == 0 { "den" } else { "attic" };
-                let key = SessionKey { build: BuildId::from_bytes([argument >> 1; 16]), name: name.into() };
                 let schema = SchemaHash::from_bytes([0; SchemaHash::LEN]);
-                self.relay.handle(self.now, Input::Opened(member, key, schema));
+                self.relay.handle(self.now, Input::Opened(member, key(argument), schema));
             }
-            1 => self.say(member, Channel::Control, &to_bytes(&ToRelay::Join(join(argument)))),
+            1 => {
+                let claim = self.claims[usize::from(step & 3)].filter(|_| argument & 4 != 0);
+                let resume = claim.map(|claim| Resume { claim, have: self.written() });
+                let join = Join { resume, ..join(argument) };
+                self.say(member, Channel::Control, &to_bytes(&ToRelay::Join(join)));
+            }
             2 => {
                 let (part, after) = part(rest);
                 let input = Opaque::new(&part[..part.len().min(32)]).expect("short");
@@ -89,6 +143,14 @@ impl World {
                 self.say(member, Channel::Control, &to_bytes(&ToRelay::Check { tick, hash: hash(argument) }));
             }
             4 => self.answer(member, argument),
+            5 if argument == 4 => self.restart(LOST_TICKS[usize::from(step & 3)]),
+            5 if argument == 5 => self.find(None),
+            5 if argument == 6 => {
+                let (part, after) = part(rest);
+                self.find(Some(part));
+                return after;
+            }
+            5 if argument == 7 => self.give(member),
             5 if self.timeouts < MAX_TIMEOUTS => {
                 self.timeouts += 1;
                 self.now = self.now.plus_micros(STEPS_US[usize::from(argument) % 4]);
@@ -104,6 +166,60 @@ impl World {
             }
         }
         rest
+    }
+
+    /// The relay is killed, and started again; its log has lost the last ticks.
+    fn restart(&mut self, lost: usize) {
+        self.relay = Relay::new(CONFIG);
+        self.first += 4;
+        (self.judge, self.wanted) = (None, None);
+        self.running.clear();
+        self.looked_for.clear();
+        for log in self.logs.values_mut() {
+            log.ticks.truncate(log.ticks.len().saturating_sub(lost));
+        }
+    }
+
+    /// Says what there is of the sessions that are looked for: what was written, or what these bytes make.
+    fn find(&mut self, bytes: Option<&[u8]>) {
+        for key in std::mem::take(&mut self.looked_for) {
+            let kept = match bytes {
+                Some(bytes) => {
+                    let log = any_log(&key, bytes);
+                    let kept = log.kept();
+                    self.logs.insert(key.clone(), log);
+                    Some(kept)
+                }
+                None => self.logs.get(&key).map(Log::kept),
+            };
+            let uid = self.next_uid;
+            self.next_uid += 1;
+            let found = kept.map_or(Found::New { uid }, |kept| Found::Kept(Box::new(kept)));
+            self.relay.handle(self.now, Input::Found(key, found));
+        }
+    }
+
+    /// Gives the last ticks that were written, as they were, to a relay that may have lost some.
+    fn give(&mut self, member: Member) {
+        let Some(log) = self.logs.values().next() else { return };
+        let mut history =
+            History::after(log.before, log.save.as_ref().map_or_else(Table::default, |it| it.table.clone()));
+        if log.save.is_none() || log.save.as_ref().is_some_and(|save| save.tick == log.before) {
+            log.ticks.iter().for_each(|rows| history.push(rows));
+        }
+        let from = Tick(history.last().0.saturating_sub(100).max(history.first().0));
+        let Some(excerpt) = history.excerpt(from) else { return };
+        let (first, ticks, table) = (excerpt.first, excerpt.ticks, excerpt.start.to_bytes());
+        self.say(
+            member,
+            Channel::Chunks,
+            &to_bytes(&ToRelay::Ticks { first, ticks, table, bytes: excerpt.bytes }),
+        );
+    }
+
+    /// The last tick that was written of the first session, and some more for those who have not heard of a crash.
+    fn written(&self) -> Tick {
+        self.logs.values().next().map_or(Tick::ZERO, |log| log.last() + 20)
     }
 
     fn closed(&self) -> Tick {
@@ -148,6 +264,14 @@ impl World {
         self.say(member, Channel::Control, &to_bytes(&message));
     }
 
+    fn on_begun(&mut self, id: SessionId) {
+        let Some(facts) = self.relay.session(id).map(|session| session.facts().clone()) else { return };
+        let key = SessionKey { build: facts.build, name: facts.name.clone() };
+        let log = Log { facts, uid: id.0, restarts: 0, save: None, ticks: vec![], before: Tick::ZERO };
+        self.logs.insert(key.clone(), log);
+        self.running.insert(id, key);
+    }
+
     fn say(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         self.relay.handle(self.now, Input::Message(member, channel, bytes));
     }
@@ -159,18 +283,106 @@ impl World {
                 Output::Judge(id, tick) => self.judge = Some((id, tick)),
                 Output::WantSave(id, tick) => self.wanted = Some((id, tick)),
                 Output::Save(id) => {
-                    let save = self.relay.session(id).and_then(|session| session.save());
-                    assert!(save.is_some_and(|save| StateHash::of_bytes(&save.state) == save.hash));
+                    let save = self.relay.session(id).and_then(|session| session.save()).cloned();
+                    assert!(save.as_ref().is_some_and(|save| StateHash::of_bytes(&save.state) == save.hash));
+                    if let Some(log) = self.running.get(&id).and_then(|key| self.logs.get_mut(key)) {
+                        log.save = save;
+                    }
                 }
                 Output::Closed(id, tick) => {
                     let rows = self.relay.session(id).and_then(|session| session.rows(tick));
-                    assert!(rows.is_some(), "a closed tick can be read when it is announced");
+                    let rows = rows.expect("a closed tick can be read when it is announced");
+                    if let Some(log) = self.running.get(&id).and_then(|key| self.logs.get_mut(key)) {
+                        assert_eq!(log.last().next(), tick, "ticks follow each other");
+                        log.ticks.push(rows.clone());
+                    }
+                }
+                Output::Record(id, Record::Rewind { to }) => {
+                    if let Some(log) = self.running.get(&id).and_then(|key| self.logs.get_mut(key)) {
+                        assert!(to >= log.before && to <= log.last(), "what is void was there");
+                        log.restarts += 1;
+                        log.ticks.truncate(to.ticks_since(log.before) as usize);
+                    }
+                }
+                Output::Find(key) => {
+                    self.looked_for.insert(key);
+                }
+                Output::Begun(id) => self.on_begun(id),
+                Output::Resumed(id) => {
+                    let key = self.logs.iter().find(|(_, log)| log.uid == id.0).map(|(key, _)| key.clone());
+                    self.running.extend(key.map(|key| (id, key)));
+                }
+                Output::Ended(id) => {
+                    self.running.remove(&id);
+                }
+                Output::Send(to, Channel::Control) => {
+                    if let Ok(ToPeer::Welcome { claim, .. }) = from_bytes(&self.buf) {
+                        self.claims[(to.0 % 4) as usize] = Some(claim);
+                    }
                 }
                 _ => {}
             }
         }
         panic!("the relay talks for ever");
     }
+}
+
+fn key(argument: u8) -> SessionKey {
+    let name = if argument & 1 == 0 { "den" } else { "attic" };
+    SessionKey { build: BuildId::from_bytes([argument >> 1; 16]), name: name.into() }
+}
+
+/// A log of these bytes: of the first three are made how often it was taken up again, whether there is a save, and after
+/// which tick; each of the others is a tick of four seats.
+fn any_log(key: &SessionKey, bytes: &[u8]) -> Log {
+    let (head, bytes) = bytes.split_at(bytes.len().min(3));
+    let [restarts, after, has_save] = [0, 1, 2].map(|at| head.get(at).copied().unwrap_or(0));
+    let facts = Facts {
+        name: key.name.clone(),
+        game: "fuzz".into(),
+        build: key.build,
+        commit: String::new(),
+        schema: SchemaHash::from_bytes([0; SchemaHash::LEN]),
+        setup: vec![],
+        seed: 0,
+        rate: TickRate::hz(60),
+        seats: 3,
+        listed: false,
+    };
+    let (mut history, mut ticks) = (History::default(), vec![]);
+    for byte in bytes {
+        let mut rows = Inputs::new();
+        for seat in (0..4).map(Seat) {
+            let what = byte >> (2 * seat.0) & 3;
+            match (history.table().is_taken(seat), what) {
+                (false, 3) => {
+                    rows.join(seat);
+                    rows.omit(seat);
+                }
+                (false, _) => {}
+                (true, 0) => rows.omit(seat),
+                (true, _) => rows.set(seat, Opaque::new(&[what]).expect("short")),
+            }
+            if what == 2 && history.table().is_taken(seat) {
+                rows.leave(seat);
+            }
+        }
+        history.push(&rows);
+        ticks.push(rows);
+    }
+    // Nothing is written of what lies before the save.
+    let saved = Tick(u32::from(after).min(history.last().0));
+    let is_saved = has_save & 1 != 0 && saved > Tick::ZERO;
+    let state = vec![has_save];
+    let save = history.table_after(saved).filter(|_| is_saved).map(|table| Save {
+        tick: saved,
+        hash: StateHash::of_bytes(&state),
+        state,
+        table,
+    });
+    let before = save.as_ref().map_or(Tick::ZERO, |save| save.tick);
+    ticks.drain(..before.0 as usize);
+    Log { facts, uid: 1_000 + u64::from(restarts), restarts: u32::from(restarts), save, ticks, before }
 }
 
 fn hash(argument: u8) -> StateHash {

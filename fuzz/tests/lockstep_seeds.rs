@@ -41,6 +41,7 @@ fn control(kind: u8, name: &'static str, message: Vec<u8>) -> Seed {
 
 fn to_relay() -> Vec<Seed> {
     let (tick, hash) = (Tick(300), StateHash(0x0123_4567_89ab_cdef));
+    let (table, bytes) = (Table::default().to_bytes(), coded().1);
     let join = Join {
         game: "pong".into(),
         commit: "0123abc".into(),
@@ -68,6 +69,7 @@ fn to_relay() -> Vec<Seed> {
         ("offer", ToRelay::Offer { tick, bytes: Some(40_000) }),
         ("given", ToRelay::Piece(Piece { tick, offset: 2_048, bytes: vec![1, 2, 3] })),
         ("want", ToRelay::Want { tick, offset: 16_384 }),
+        ("given-ticks", ToRelay::Ticks { first: Tick(1), ticks: 3, table, bytes }),
     ];
     all.into_iter().map(|(name, message)| control(0, name, to_bytes(&message))).collect()
 }
@@ -80,7 +82,8 @@ fn head() -> SaveHead {
 fn to_peer() -> Vec<Seed> {
     let (tick, setup) = (Tick(300), vec![7, 2]);
     let (table, bytes) = (Table::default().to_bytes(), coded().1);
-    let claim = Claim { run: 1, token: [9; 16] };
+    let (seat, since, from) = (Some(Seat(1)), Tick(40), Tick(200));
+    let claim = Claim { run: 1, member: 3, seat, since, restarts: 1, from, token: [9; 16] };
     let welcome = ToPeer::Welcome {
         seat: Some(Seat(1)),
         closed: tick,
@@ -102,6 +105,7 @@ fn to_peer() -> Vec<Seed> {
         ("give-piece", ToPeer::GivePiece { tick, offset: 2_048, bytes: 4_096 }),
         ("piece", ToPeer::Piece(Piece { tick, offset: 16_384, bytes: vec![1, 2, 3] })),
         ("load", ToPeer::Load(head())),
+        ("give-ticks", ToPeer::GiveTicks { from: Tick(250) }),
     ];
     let mut seeds: Vec<Seed> =
         all.into_iter().map(|(name, message)| control(1 | 4, name, to_bytes(&message))).collect();
@@ -156,7 +160,12 @@ const fn who(member: u8, what: u8, argument: u8) -> u8 {
 }
 
 fn relays() -> Vec<Seed> {
-    let come = |count: u8| (0..count).flat_map(|member| [who(member, 0, 0), who(member, 1, 0)]);
+    let come_as = |count: u8, how: u8| {
+        let joins = (0..count).flat_map(move |member| [who(member, 0, 0), who(member, 1, how)]);
+        // What there is of the session is said.
+        joins.chain([who(0, 5, 5)])
+    };
+    let come = |count: u8| come_as(count, 0);
     let wait = [who(0, 5, 2)];
     // Each hands in an input; ticks close.
     let play = || (0..3).flat_map(|member| [who(member, 2, 1), 1, member]).chain([who(0, 5, 2)]);
@@ -170,7 +179,20 @@ fn relays() -> Vec<Seed> {
     let resend = [who(0, 7, 0), 3, 1, 1, 0];
     let strange = come(1).chain(wait).chain(resend).chain([who(0, 7, 4), 2, 0xff, 0xff, who(3, 6, 7)]);
     let watch = come(2).chain([who(2, 0, 0), who(2, 1, 2)]).chain(wait).chain(play());
+    // The relay is killed, and has lost a few ticks; all come back with their claims, and two give what they have.
+    let given = [who(0, 5, 7), who(1, 5, 7), who(0, 5, 2), who(0, 5, 2)];
+    let killed = played().chain([who(2, 5, 4)]).chain(come_as(3, 4)).chain(given).chain(play());
+    // Everybody leaves, and comes back when the session has ended.
+    let leave = (0..3).map(|member| who(member, 6, 0)).chain([who(0, 5, 3), who(0, 5, 3)]);
+    let ended = played().chain(leave).chain(come_as(3, 4)).chain(wait).chain(play());
+    // What is found is made up: a save after the fourth tick, and who sits there does something and leaves.
+    let made_up = [who(0, 5, 6), 12, 1, 4, 1, 0xff, 0x55, 0x55, 0x15, 0x55, 0x95, 0x11, 0x55, 0];
+    let first = [who(0, 0, 0), who(0, 1, 0)];
+    let found = first.into_iter().chain(made_up).chain([who(0, 5, 2); 6]).chain(play());
     vec![
+        ("relay", "killed", killed.collect()),
+        ("relay", "ended", ended.collect()),
+        ("relay", "found", found.collect()),
         ("relay", "agreed", agreed.collect()),
         ("relay", "odd", odd.collect()),
         ("relay", "split", split.collect()),

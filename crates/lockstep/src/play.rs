@@ -127,6 +127,11 @@ impl<G: Game> Play<G> {
         self.seat
     }
 
+    /// The tick that it can go on from, wherever the relay is: zero if it does not know who sat where after the confirmed one.
+    pub fn resumable(&self) -> Tick {
+        if self.past.last() == self.confirmed_tick { self.confirmed_tick } else { Tick::ZERO }
+    }
+
     /// The confirmed state and its tick.
     pub fn confirmed(&self) -> (Tick, &G) {
         (self.confirmed_tick, &self.confirmed)
@@ -364,8 +369,11 @@ impl<G: Game> Play<G> {
         // The wrong state of that very tick goes as well, or it would be found again.
         self.recent.rewind(Tick(tick.0.saturating_sub(1)));
         self.recent.push(tick, &good);
-        if !self.past.rewind(tick) {
-            // Begun again with what follows.
+        if self.past.rewind(tick) {
+            self.table = self.past.table().clone();
+            self.last = last_inputs::<G>(&self.table);
+        } else {
+            // Begun again with what follows, which says who sits where.
             self.past = History::default();
         }
         self.confirmed = good;

@@ -161,6 +161,8 @@ pub struct Cable {
     pub session: Option<SessionId>,
     /// What the client had when it made this.
     pub resumed: Option<Resumed>,
+    /// The first tick that the client is sent, if it takes part.
+    pub first: Option<Tick>,
     /// The relay has said whether the client takes part.
     pub answered: bool,
     /// What the client handed in.
@@ -188,6 +190,7 @@ impl Cable {
             place: None,
             session: None,
             resumed: None,
+            first: None,
             answered: false,
             handed: Handed::default(),
             troubled_at: Time::ZERO,

@@ -38,7 +38,7 @@ impl<G: Game> Peer<G> {
         self.backlog.clear();
         self.fault = None;
         // Whoever was still waiting for a save has nothing.
-        let have = self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
+        let have = self.play.as_ref().map_or(Tick::ZERO, Play::resumable);
         self.join.resume = self.claim.map(|claim| Resume { claim, have });
         self.ask_to_join();
     }

@@ -2,10 +2,10 @@
 
 use postcard_schema::Schema;
 use sametick_lockstep::message::{self, ToPeer, ToRelay, put_ticks, read_inputs};
-use sametick_lockstep::peer::{self, JoinAs, Peer};
+use sametick_lockstep::peer::{self, JoinAs, MAX_PREDICTED, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_lockstep::session::START_DELAY_US;
-use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time};
+use sametick_sim::{BuildId, Game, Inputs, Rng, Seat, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Channel;
 use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
@@ -49,63 +49,165 @@ fn run(peer: &mut Peer<Total>, now: Time) -> Vec<(Channel, Vec<u8>)> {
     }
 }
 
-#[test]
-fn a_peer_goes_back_sends_its_inputs_again_and_gives_what_it_has() {
+/// A peer alone on its side of a relay that is made up here.
+struct Alone {
+    peer: Peer<Total>,
+    table: Table,
+    /// The confirmed state after each tick.
+    totals: Vec<Total>,
+    /// The table after each.
+    tables: Vec<Table>,
+}
+
+fn at(tick: u32) -> Time {
+    Time::from_micros(START_DELAY_US + u64::from(tick) * 1_000_000 / 60)
+}
+
+fn welcome(closed: u32, first: u32, age_us: i64) -> ToPeer {
     let claim = live(1).claims[0];
-    let welcome = |closed: u32, first: u32, age_us| ToPeer::Welcome {
-        seat: Some(Seat(0)),
+    let (seat, setup) = (Some(Seat(0)), vec![]);
+    ToPeer::Welcome {
+        seat,
         closed: Tick(closed),
         first: Tick(first),
         age_us,
-        setup: vec![],
+        setup,
         rate: 60,
         claim,
         save: None,
-    };
-    let join = JoinAs::<Total> {
-        setup: (),
-        seed: 0,
-        seats: 2,
-        wait_for: 1,
-        name: "ada".into(),
-        commit: String::new(),
-        watch: false,
-        listed: false,
-    };
-    let at = |tick: u32| Time::from_micros(START_DELAY_US + u64::from(tick) * 1_000_000 / 60);
-    let mut peer = Peer::new(Time::ZERO, &join, Path::default());
-    tell(&mut peer, Time::ZERO, &welcome(0, 1, -(START_DELAY_US as i64)));
-    let (mut table, mut totals) = (Table::default(), vec![Total(0)]);
-    for tick in 1..=100 {
+    }
+}
+
+impl Alone {
+    /// Somebody else sits there as well.
+    fn new() -> Alone {
+        let join = JoinAs::<Total> {
+            setup: (),
+            seed: 0,
+            seats: 2,
+            wait_for: 1,
+            name: "ada".into(),
+            commit: String::new(),
+            watch: false,
+            listed: false,
+        };
+        let mut peer = Peer::new(Time::ZERO, &join, Path::default());
+        tell(&mut peer, Time::ZERO, &welcome(0, 1, -(START_DELAY_US as i64)));
+        Alone { peer, table: Table::default(), totals: vec![Total(0)], tables: vec![Table::default()] }
+    }
+
+    /// The relay closes the next tick.
+    fn close(&mut self, other: u8) {
+        let tick = self.totals.len() as u32;
         let (mut rows, mut bytes) = (Inputs::new(), vec![]);
-        if tick == 1 {
-            rows.join(Seat(0));
+        for (seat, input) in [(Seat(0), tick as u8), (Seat(1), other)] {
+            if tick == 1 {
+                rows.join(seat);
+            }
+            rows.set(seat, Opaque::new(&[input]).unwrap());
         }
-        rows.set(Seat(0), Opaque::new(&[tick as u8]).unwrap());
-        put_ticks(&mut bytes, Tick(tick), &mut table, [&rows].into_iter());
-        peer.handle(at(tick), peer::Input::Message(Channel::Input, &bytes)).unwrap();
-        run(&mut peer, at(tick));
-        totals.push(peer.confirmed().map(|(_, state)| state.clone()).unwrap());
+        put_ticks(&mut bytes, Tick(tick), &mut self.table, [&rows].into_iter());
+        self.peer.handle(at(tick), peer::Input::Message(Channel::Input, &bytes)).unwrap();
+        run(&mut self.peer, at(tick));
+        let (confirmed, state) = self.peer.confirmed().unwrap();
+        assert_eq!(confirmed, Tick(tick));
+        self.totals.push(state.clone());
+        self.tables.push(self.table.clone());
     }
-    let shown = peer.shown().unwrap().0;
-    assert!(shown >= Tick(100));
-    peer.rejoin(at(300), Path::default());
-    run(&mut peer, at(300));
-    tell(&mut peer, at(301), &ToPeer::GiveTicks { from: Tick(91) });
-    let given = run(&mut peer, at(301));
-    let [(Channel::Chunks, bytes)] = &given[..] else { panic!("{given:?}") };
-    let Ok(ToRelay::Ticks { first, ticks, .. }) = message::from_bytes(bytes) else {
-        panic!("ticks are given")
-    };
-    assert!(first <= Tick(91) && first.0 + ticks == 101);
-    tell(&mut peer, at(302), &welcome(80, 81, -(START_DELAY_US as i64)));
-    let (tick, state) = peer.confirmed().map(|(tick, state)| (tick, state.0)).unwrap();
-    assert_eq!((tick, state, peer.stats().rewinds), (Tick(80), totals[80].0, 1));
-    let mut again = vec![];
-    for (_, bytes) in run(&mut peer, at(302)).iter().filter(|(channel, _)| *channel == Channel::Input) {
-        read_inputs(bytes, Tick(80), |tick, input| again.push((tick, input.as_bytes()[0]))).unwrap();
+
+    /// The session was taken up again from this tick.
+    fn go_back(&mut self, to: u32) {
+        self.totals.truncate(to as usize + 1);
+        self.tables.truncate(to as usize + 1);
+        self.table = self.tables[to as usize].clone();
     }
-    let expected: Vec<(Tick, u8)> = (81..=shown.0).map(|tick| (Tick(tick), tick as u8)).collect();
-    assert_eq!(again, expected, "what it did is done again, as it was");
-    assert_eq!(peer.shown().unwrap().0, shown, "and nobody sees a jump");
+}
+
+/// Wherever it is sent back to, a peer has the state of that tick, and does again what it did, up to what is on its screen.
+#[test]
+fn any_peer_goes_back_to_any_tick_that_it_keeps() {
+    for seed in 0..120 {
+        let mut rng = Rng::new(seed);
+        let mut alone = Alone::new();
+        let last = 130 + rng.below(400) as u32;
+        (1..=last).for_each(|_| alone.close(rng.below(4) as u8));
+        let to = last - rng.below(121) as u32;
+        // Nobody is further ahead than that.
+        let shown = alone.peer.shown().unwrap().0.min(Tick(to + MAX_PREDICTED));
+        let time = at(last + 100);
+        alone.peer.rejoin(time, Path::default());
+        run(&mut alone.peer, time);
+        tell(&mut alone.peer, time, &welcome(to, to + 1, -(START_DELAY_US as i64)));
+        let (tick, state) = alone.peer.confirmed().map(|(tick, state)| (tick, state.0)).unwrap();
+        assert_eq!((tick, state), (Tick(to), alone.totals[to as usize].0), "seed {seed}");
+        assert_eq!(alone.peer.stats().rewinds, u32::from(to < last), "seed {seed}");
+        let mut again = vec![];
+        for (_, bytes) in run(&mut alone.peer, time).iter().filter(|(channel, _)| *channel == Channel::Input)
+        {
+            read_inputs(bytes, Tick(to), |tick, input| again.push((tick, input.as_bytes()[0]))).unwrap();
+        }
+        let expected: Vec<(Tick, u8)> = (to + 1..=shown.0).map(|tick| (Tick(tick), tick as u8)).collect();
+        assert_eq!(again, expected, "seed {seed}");
+        assert_eq!(alone.peer.shown().unwrap().0, shown, "seed {seed}: no more of a jump than there must be");
+        // It goes on from there.
+        alone.go_back(to);
+        let mut total = alone.totals[to as usize].clone();
+        for tick in to + 1..to + 40 {
+            let other = rng.below(4) as u8;
+            alone.close(other);
+            let mut inputs = Inputs::new();
+            inputs.set(Seat(0), tick as u8);
+            inputs.set(Seat(1), other);
+            total.step(&inputs);
+            assert_eq!(alone.peer.confirmed().unwrap().1.0, total.0, "seed {seed}, tick {tick}");
+        }
+    }
+}
+
+/// A peer whose state had just been replaced by that of an earlier tick read what followed as if it had not been, when the session
+/// was taken up again from that very tick.
+#[test]
+fn a_mended_peer_knows_who_sat_where() {
+    let mut alone = Alone::new();
+    (1..=100).for_each(|tick| alone.close(tick));
+    let good = to_canonical(&alone.totals[80]).unwrap();
+    alone.peer.tamper(|state| state.0 ^= 1);
+    tell(&mut alone.peer, at(101), &ToPeer::Resync { tick: Tick(80), state: good });
+    run(&mut alone.peer, at(101));
+    alone.peer.rejoin(at(200), Path::default());
+    run(&mut alone.peer, at(200));
+    tell(&mut alone.peer, at(201), &welcome(80, 81, -(START_DELAY_US as i64)));
+    alone.go_back(80);
+    let mut total = alone.totals[80].clone();
+    // Nothing changes for the other: that is one bit, and read against what it did last.
+    alone.close(80);
+    let mut inputs = Inputs::new();
+    inputs.set(Seat(0), 81);
+    inputs.set(Seat(1), 80);
+    total.step(&inputs);
+    assert_eq!(alone.peer.confirmed().unwrap().1.0, total.0);
+}
+
+#[test]
+fn a_peer_gives_what_it_has() {
+    let mut alone = Alone::new();
+    (1..=900).for_each(|tick| alone.close(tick as u8));
+    alone.peer.rejoin(at(1_000), Path::default());
+    run(&mut alone.peer, at(1_000));
+    for from in [901, 850, 620, 310, 290, 1] {
+        tell(&mut alone.peer, at(1_001), &ToPeer::GiveTicks { from: Tick(from) });
+        let mut next = None;
+        for (channel, bytes) in run(&mut alone.peer, at(1_001)) {
+            let Ok(ToRelay::Ticks { first, ticks, .. }) = message::from_bytes(&bytes) else {
+                panic!("ticks are given")
+            };
+            assert_eq!(channel, Channel::Chunks);
+            assert!(next.is_none_or(|next| next == first) && ticks <= 300);
+            assert!(ticks == 0 || next.is_some() || first <= Tick(from), "from {from}: {first}");
+            next = Some(first + ticks);
+        }
+        // Ten seconds of 60 ticks are kept, in whole runs.
+        let expected = if (290..=900).contains(&from) && from > 300 { Tick(901) } else { Tick(from) };
+        assert_eq!(next, Some(expected), "from {from}");
+    }
 }

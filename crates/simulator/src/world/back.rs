@@ -77,6 +77,7 @@ impl<G: Playable> World<G> {
         match message::from_bytes(message) {
             Ok(ToPeer::Welcome { seat, first, save, .. }) => {
                 cable.place = seat.map(|seat| (id, seat));
+                cable.first = Some(first);
                 let client = cable.client;
                 self.check_beginning(id, client, resumed, first, save.as_ref());
                 self.on_welcome(id, (client, member), resumed.filter(|_| save.is_none()), resumed, seat);

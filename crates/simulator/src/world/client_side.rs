@@ -215,6 +215,16 @@ impl<G: Playable> World<G> {
         if cable.there.is_none() || !online.peer.status().takes_part() {
             return;
         }
+        // Whoever goes back, or begins anew, leaves a wrong state behind.
+        let is_behind = |bad: Tick| cable.first.is_some_and(|first| first <= bad);
+        let is_mended = online.tampered.is_some_and(is_behind);
+        if is_mended {
+            online.tampered = None;
+            let members = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
+            for tampering in members.filter(|it| it.member == cable.member) {
+                tampering.mended_at = tampering.mended_at.or(Some(self.now));
+            }
+        }
         let Some((tick, state)) = online.peer.confirmed() else { return };
         let (resyncs, loads) = (online.peer.stats().resyncs, online.peer.stats().loads);
         let session = online.welcome.map(|(session, _)| session);

@@ -2,7 +2,7 @@
 
 use sametick_lockstep::peer::Status;
 use sametick_lockstep::relay::{Found, Kept, Relay};
-use sametick_lockstep::session::{Member, Session, SessionId};
+use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Tick, Time};
 
 use super::mischief::Event;
@@ -154,13 +154,14 @@ impl<G: Playable> World<G> {
 
     /// A session goes on.
     pub(super) fn on_rewind(&mut self, id: SessionId, to: Tick) {
-        let restarts = self.relay.session(id).map_or(0, Session::restarts);
+        let session = self.relay.session(id);
+        let (restarts, waits) = session.map_or((0, false), |it| (it.restarts(), it.is_returning()));
         let Some(referee) = self.referee(id) else { return };
         let Some(left) = &mut referee.left else { return };
         let is_back = left.ticks.len() > to.0 as usize;
         left.rewinds += 1;
         // The log had lost earlier ones.
-        left.is_last = left.rewinds >= restarts;
+        left.is_last = left.rewinds >= restarts && !waits;
         self.figures.restarts += 1;
         self.figures.rewinds += u64::from(is_back);
     }
