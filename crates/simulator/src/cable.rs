@@ -163,6 +163,8 @@ pub struct Cable {
     pub resumed: Option<Resumed>,
     /// The first tick that the client is sent, if it takes part.
     pub first: Option<Tick>,
+    /// Since which tick the state is wrong that the client has brought along, until it goes on from there.
+    pub carried: Option<Tick>,
     /// The relay has said whether the client takes part.
     pub answered: bool,
     /// What the client handed in.
@@ -191,6 +193,7 @@ impl Cable {
             session: None,
             resumed: None,
             first: None,
+            carried: None,
             answered: false,
             handed: Handed::default(),
             troubled_at: Time::ZERO,

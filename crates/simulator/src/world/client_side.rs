@@ -81,6 +81,7 @@ impl<G: Playable> World<G> {
                 cable.resumed = online.welcome.map(|(session, member)| Resumed { session, member, have });
                 online.peer.rejoin(local, Default::default());
                 cable.handed = online.handed.take().unwrap_or_default();
+                cable.carried = online.tampered;
                 // It may have to go back.
                 Online { cable: slot, wake_at: Some(local), confirmed: Tick::ZERO, ..online }
             }
@@ -209,19 +210,17 @@ impl<G: Playable> World<G> {
     fn check_peer(&mut self, index: usize) {
         let World { clients, cables, referees, figures, .. } = self;
         let Some(online) = &mut clients[index].online else { return };
-        let Some(cable) = &cables[online.cable] else { return };
+        let Some(cable) = &mut cables[online.cable] else { return };
         online.note_welcome(cable.session, cable.member);
         // What comes late from a relay that was killed may be void by now, and so may what it has until it is welcome.
         if cable.there.is_none() || !online.peer.status().takes_part() {
             return;
         }
         // Whoever goes back, or begins anew, leaves a wrong state behind.
-        let is_behind = |bad: Tick| cable.first.is_some_and(|first| first <= bad);
-        let is_mended = online.tampered.is_some_and(is_behind);
-        if is_mended {
+        if cable.carried.take().is_some_and(|bad| cable.first.is_some_and(|first| first <= bad)) {
             online.tampered = None;
-            let members = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
-            for tampering in members.filter(|it| it.member == cable.member) {
+            let tampered = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
+            for tampering in tampered.filter(|it| it.member == cable.member) {
                 tampering.mended_at = tampering.mended_at.or(Some(self.now));
             }
         }
