@@ -185,7 +185,7 @@ impl World {
         for key in std::mem::take(&mut self.looked_for) {
             let kept = match bytes {
                 Some(bytes) => {
-                    let log = any_log(&key, bytes);
+                    let log = any_log(&key, self.next_uid, bytes);
                     let kept = log.kept();
                     self.logs.insert(key.clone(), log);
                     Some(kept)
@@ -334,7 +334,7 @@ fn key(argument: u8) -> SessionKey {
 
 /// A log of these bytes: of the first three are made how often it was taken up again, whether there is a save, and after
 /// which tick; each of the others is a tick of four seats.
-fn any_log(key: &SessionKey, bytes: &[u8]) -> Log {
+fn any_log(key: &SessionKey, uid: u64, bytes: &[u8]) -> Log {
     let (head, bytes) = bytes.split_at(bytes.len().min(3));
     let [restarts, after, has_save] = [0, 1, 2].map(|at| head.get(at).copied().unwrap_or(0));
     let facts = Facts {
@@ -382,7 +382,7 @@ fn any_log(key: &SessionKey, bytes: &[u8]) -> Log {
     });
     let before = save.as_ref().map_or(Tick::ZERO, |save| save.tick);
     ticks.drain(..before.0 as usize);
-    Log { facts, uid: 1_000 + u64::from(restarts), restarts: u32::from(restarts), save, ticks, before }
+    Log { facts, uid, restarts: u32::from(restarts), save, ticks, before }
 }
 
 fn hash(argument: u8) -> StateHash {

@@ -211,6 +211,8 @@ impl Relay {
         match input {
             Input::Opened(member, key, schema) => {
                 self.first.get_or_insert(member);
+                // Numbers do not repeat; if one did, whoever had it would be gone.
+                self.drop_member(member, Leaving::Left);
                 self.doors.insert(member, Door { key, schema, waits: false, session: None });
             }
             Input::Message(member, channel, bytes) => {

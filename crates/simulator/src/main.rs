@@ -87,7 +87,13 @@ fn show(seed: u64) -> ExitCode {
 
 fn run_many(arguments: &Arguments) -> ExitCode {
     let shown_at = Mutex::new(Instant::now());
+    let told = Mutex::new(0);
     let see = |total: &Total| {
+        // Who waits for hours wants to know at once.
+        if let Ok(mut told) = told.lock() {
+            total.failed.iter().skip(*told).for_each(|outcome| eprint!("{}", report::failure(outcome)));
+            *told = total.failed.len();
+        }
         if let Ok(mut at) = shown_at.lock()
             && at.elapsed() > Duration::from_secs(10)
         {

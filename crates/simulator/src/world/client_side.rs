@@ -217,7 +217,9 @@ impl<G: Playable> World<G> {
             return;
         }
         // Whoever goes back, or begins anew, leaves a wrong state behind.
-        if cable.carried.take().is_some_and(|bad| cable.first.is_some_and(|first| first <= bad)) {
+        let have = cable.resumed.map_or(Tick::ZERO, |resumed| resumed.have);
+        let goes_back = |bad: Tick| cable.first.is_some_and(|first| first <= bad.min(have));
+        if cable.carried.take().is_some_and(goes_back) {
             online.tampered = None;
             let tampered = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
             for tampering in tampered.filter(|it| it.member == cable.member) {
