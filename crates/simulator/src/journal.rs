@@ -296,11 +296,11 @@ impl Journal {
                         *place = Some(StateHash::of(&state));
                     }
                 }
-                Record::Check { tick, hash } | Record::Snapshot { tick, hash, .. } => {
-                    if hashes.get(tick) != Some(&Some(*hash)) {
-                        let kind = record.kind();
-                        return Err(format!("the {kind} of tick {tick} is not what the log replays to"));
-                    }
+                Record::Check { tick, hash } | Record::Snapshot { tick, hash, .. }
+                    if hashes.get(tick) != Some(&Some(*hash)) =>
+                {
+                    let kind = record.kind();
+                    return Err(format!("the {kind} of tick {tick} is not what the log replays to"));
                 }
                 _ => {}
             }

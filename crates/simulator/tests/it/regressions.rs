@@ -2,13 +2,21 @@
 
 use sametick_sim::Rng;
 use sametick_simulator::faults::Fault;
+use sametick_simulator::outcome::Figures;
 use sametick_simulator::plan::{Plan, SELDOM_US, Title};
 use sametick_simulator::world::play_plan;
 
 const SECOND_US: u64 = 1_000_000;
 
-/// Plays a few worlds in which only these faults happen, every few seconds.
-fn play(title: Title, faults: &'static [Fault], seconds: u64, seeds: u64, change: impl Fn(&mut Plan)) {
+/// Plays a few worlds in which only these faults happen, every few seconds. Returns what was done in them.
+fn play(
+    title: Title,
+    faults: &'static [Fault],
+    seconds: u64,
+    seeds: u64,
+    change: impl Fn(&mut Plan),
+) -> Figures {
+    let mut figures = Figures::default();
     for seed in 0..seeds {
         let mut plan = Plan {
             seed,
@@ -28,7 +36,9 @@ fn play(title: Title, faults: &'static [Fault], seconds: u64, seeds: u64, change
         change(&mut plan);
         let outcome = play_plan(plan, Rng::new(seed), false);
         assert_eq!(outcome.violation, None, "seed {seed}");
+        figures.add(&outcome.figures);
     }
+    figures
 }
 
 /// At ten ticks a second the state on screen is level with the confirmed one most of the time. That was taken for being
@@ -75,4 +85,37 @@ fn a_mended_state_is_not_called_wrong_again() {
 fn those_who_come_back_have_their_seat_or_wait_for_one() {
     play(Title::Sum(20), &[Fault::Roaming, Fault::Leave, Fault::Crash], 120, 6, |_| ());
     play(Title::Sum(10), &[Fault::Roaming], 120, 6, |plan| plan.gap_us = 2 * SECOND_US);
+}
+
+/// The relay is killed again and again on good networks: everybody plays again within five seconds of each restart.
+#[test]
+fn play_is_back_within_five_seconds_of_a_restart() {
+    let faults = &[Fault::RelayCrash, Fault::RelayCrash, Fault::SlowDisk, Fault::DiskFull, Fault::FailedSync];
+    let figures = play(Title::Sum(20), faults, 300, 6, |plan| plan.gap_us = 10 * SECOND_US);
+    assert!(figures.restarts > 50 && figures.in_time > 100 && figures.given > 100, "{figures:?}");
+}
+
+/// Everybody leaves, and the session goes on when somebody comes back: with its log and a save, with its log, with a save.
+#[test]
+fn sessions_that_have_ended_go_on() {
+    let faults = &[Fault::Recess, Fault::Recess, Fault::Crash, Fault::RelayCrash];
+    let figures = play(Title::Sum(10), faults, 600, 8, |plan| plan.gap_us = 15 * SECOND_US);
+    assert!(figures.resumed.iter().all(|count| *count > 3), "{figures:?}");
+}
+
+/// Those for whom the relay had found a session left before it went on: the relay looked at it for ever. And a session that
+/// had not gone on yet ended as if it had lost nothing.
+#[test]
+fn nobody_stays_until_a_session_goes_on() {
+    let faults = &[Fault::RelayCrash, Fault::RelayCrash, Fault::Blackout, Fault::Recess, Fault::Roaming];
+    let figures = play(Title::Sum(10), faults, 300, 8, |plan| plan.gap_us = 3 * SECOND_US);
+    assert!(figures.restarts > 50, "{figures:?}");
+}
+
+/// A peer whose wrong state had just been replaced read what followed as if it had not been, when the relay was killed then. A
+/// wrong state is also gone when the session goes on from before it.
+#[test]
+fn mended_states_survive_a_restart() {
+    let faults = &[Fault::FlippedBit, Fault::FlippedBit, Fault::RelayCrash];
+    play(Title::Sum(20), faults, 180, 8, |plan| plan.gap_us = 3 * SECOND_US);
 }

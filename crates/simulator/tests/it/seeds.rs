@@ -18,6 +18,8 @@ fn nothing_is_violated_in_a_bounded_set_of_worlds() {
     assert!(Fault::all().all(|fault| total.faults.of(fault) > 0), "every kind of fault happens");
     assert!(total.figures.client_us >= 4 * total.figures.simulated_us, "four clients on average");
     assert!(total.figures.takeovers > 0 && total.figures.back > total.figures.takeovers);
+    assert!(total.figures.restarts > 0 && total.figures.rewinds > 0 && total.figures.given > 0);
+    assert!(total.figures.resumed.iter().sum::<u64>() > 0 && total.figures.in_time > 0);
     assert!(total.figures.mended > 0 && total.figures.time_outs > 0 && total.figures.logged > 0);
 }
 
