@@ -221,6 +221,13 @@ impl Cable {
         stats.delivered == before.delivered && stats.sent >= before.sent + SWALLOWED
     }
 
+    /// Whether the client has just left a wrong state behind that it had brought along: it goes back to before that.
+    pub fn take_left_behind(&mut self) -> bool {
+        let have = self.resumed.map_or(Tick::ZERO, |resumed| resumed.have);
+        let goes_back = |bad: Tick| self.first.is_some_and(|first| first <= bad.min(have));
+        self.carried.take().is_some_and(goes_back)
+    }
+
     /// When something happens next at the relay's end.
     pub fn next_there(&self) -> Option<Time> {
         let there = self.there.as_ref()?;

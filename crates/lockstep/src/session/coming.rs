@@ -35,34 +35,20 @@ impl Session {
         let seat = match own {
             _ if join.watch => None,
             Some((own, _)) => Some(own),
-            None => Some(match self.held_seat(now, resume.as_ref()) {
-                Some(held) => held,
-                None => match self.free_seat(now, join.seat, join.resume.is_some()) {
-                    Ok(seat) => seat,
-                    Err(_) if self.may_defer() => {
-                        self.deferred.push((member, Join { setup: Vec::new(), ..join.clone() }));
-                        return Ok(());
-                    }
-                    Err(error) => return Err(error),
-                },
-            }),
+            None => match self.another_seat(now, join, resume.as_ref()) {
+                Ok(seat) => Some(seat),
+                Err(_) if self.may_defer() => {
+                    self.deferred.push((member, Join { setup: Vec::new(), ..join.clone() }));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            },
         };
         if self.members.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
-        match (seat, own) {
-            (Some(seat), Some(own)) => {
-                self.hand_over(now, own, member, out);
-                if let (Some(chair), Some(said)) = (&mut self.chairs[seat.index()], said) {
-                    chair.sat = chair.sat.or(Some(said.claim.since));
-                }
-            }
-            (Some(seat), None) => {
-                self.chairs[seat.index()] = Some(Chair::new(member));
-                self.holds.clear(seat);
-                self.agreement.on_joined();
-            }
-            (None, _) => {}
+        if let Some(seat) = seat {
+            self.sit(now, member, seat, own.zip(said), out);
         }
         // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
         self.send_ticks(out);
@@ -90,6 +76,33 @@ impl Session {
         }
         self.send_roster(out);
         Ok(())
+    }
+
+    /// Where somebody sits down who has no seat: where it sat, if nobody does now, or anywhere.
+    fn another_seat(&self, now: Time, join: &Join, resume: Option<&Resume>) -> Result<Seat, JoinError> {
+        let held = self.held_seat(now, resume);
+        held.map_or_else(|| self.free_seat(now, join.seat, join.resume.is_some()), Ok)
+    }
+
+    /// Somebody sits down, or has come back to where it sits.
+    fn sit(
+        &mut self,
+        now: Time,
+        member: Member,
+        seat: Seat,
+        own: Option<((Seat, Member), Resume)>,
+        out: &mut Out,
+    ) {
+        let Some((own, said)) = own else {
+            self.chairs[seat.index()] = Some(Chair::new(member));
+            self.holds.clear(seat);
+            self.agreement.on_joined();
+            return;
+        };
+        self.hand_over(now, own, member, out);
+        if let Some(chair) = &mut self.chairs[seat.index()] {
+            chair.sat = chair.sat.or(Some(said.claim.since));
+        }
     }
 
     /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.

@@ -5,6 +5,7 @@ use sametick_lockstep::session::{Member, SessionId};
 use sametick_sim::{Seat, Tick};
 
 use super::World;
+use super::client_side::mend;
 use crate::cable::{Cable, Resumed};
 use crate::client::{Client, Online};
 use crate::games::Playable;
@@ -39,10 +40,7 @@ impl<G: Playable> World<G> {
 
     /// Whoever is gone takes a wrong state along; it may still be talked about for a while.
     pub(super) fn close_tamperings(&mut self, member: Member) {
-        let tampered = self.referees.iter_mut().flat_map(|referee| &mut referee.tampered);
-        for tampering in tampered.filter(|it| it.member == member) {
-            tampering.mended_at = tampering.mended_at.or(Some(self.now));
-        }
+        mend(&mut self.referees, member, self.now);
     }
 
     /// Whether the client that made this cable has made another one since, to come back over it.

@@ -12,6 +12,7 @@ use crate::cable::{Cable, Heard, Resumed};
 use crate::client::Online;
 use crate::games::Playable;
 use crate::outcome::Checker;
+use crate::referee::Referee;
 
 /// How long a client waits before it tries to connect again.
 const RETRY_US: u64 = 1_000_000;
@@ -217,14 +218,9 @@ impl<G: Playable> World<G> {
             return;
         }
         // Whoever goes back, or begins anew, leaves a wrong state behind.
-        let have = cable.resumed.map_or(Tick::ZERO, |resumed| resumed.have);
-        let goes_back = |bad: Tick| cable.first.is_some_and(|first| first <= bad.min(have));
-        if cable.carried.take().is_some_and(goes_back) {
+        if cable.take_left_behind() {
             online.tampered = None;
-            let tampered = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
-            for tampering in tampered.filter(|it| it.member == cable.member) {
-                tampering.mended_at = tampering.mended_at.or(Some(self.now));
-            }
+            mend(referees, cable.member, self.now);
         }
         let Some((tick, state)) = online.peer.confirmed() else { return };
         let (resyncs, loads) = (online.peer.stats().resyncs, online.peer.stats().loads);
@@ -328,5 +324,13 @@ impl<G: Playable> World<G> {
             self.close_tamperings(member);
         }
         self.rest_cable(slot);
+    }
+}
+
+/// What a member had that was wrong is wrong no longer.
+pub(super) fn mend<G: Playable>(referees: &mut [Referee<G>], member: Member, now: Time) {
+    let tampered = referees.iter_mut().flat_map(|referee| &mut referee.tampered);
+    for tampering in tampered.filter(|it| it.member == member) {
+        tampering.mended_at = tampering.mended_at.or(Some(now));
     }
 }

@@ -134,28 +134,8 @@ impl<G: Playable> World<G> {
         }
         self.note(|| format!("fault: {} (client {client})", fault.name()));
         match fault {
-            Fault::Network => {
-                let profile = self.draw_network();
-                self.set_network(client, profile);
-            }
-            Fault::Weather => {
-                for client in 0..self.clients.len() {
-                    let profile = self.draw_network();
-                    self.set_network(client, profile);
-                }
-            }
-            Fault::Partition => {
-                let us = draw_us(&mut self.rng, 50_000, 60 * SECOND_US);
-                let cut = [[true, true], [true, false], [false, true]][self.rng.below(3) as usize];
-                self.cut(client, cut);
-                self.plan_in(us, Event::Heal(client));
-            }
-            Fault::Blackout => {
-                let us = draw_us(&mut self.rng, 50_000, 60 * SECOND_US);
-                for client in 0..self.clients.len() {
-                    self.cut(client, [true, true]);
-                    self.plan_in(us, Event::Heal(client));
-                }
+            Fault::Network | Fault::Weather | Fault::Partition | Fault::Blackout => {
+                self.break_network(fault, client);
             }
             Fault::Crash => {
                 let us = draw_us(&mut self.rng, 0, 30 * SECOND_US);
@@ -197,6 +177,34 @@ impl<G: Playable> World<G> {
             Fault::DiskFull | Fault::FailedSync | Fault::SlowDisk => self.break_disk(fault),
             Fault::PowerCut => self.cut_power(),
             Fault::FlippedBit => self.flip(client),
+        }
+    }
+
+    fn break_network(&mut self, fault: Fault, client: usize) {
+        match fault {
+            Fault::Network => {
+                let profile = self.draw_network();
+                self.set_network(client, profile);
+            }
+            Fault::Weather => {
+                for client in 0..self.clients.len() {
+                    let profile = self.draw_network();
+                    self.set_network(client, profile);
+                }
+            }
+            Fault::Partition => {
+                let us = draw_us(&mut self.rng, 50_000, 60 * SECOND_US);
+                let cut = [[true, true], [true, false], [false, true]][self.rng.below(3) as usize];
+                self.cut(client, cut);
+                self.plan_in(us, Event::Heal(client));
+            }
+            _ => {
+                let us = draw_us(&mut self.rng, 50_000, 60 * SECOND_US);
+                for client in 0..self.clients.len() {
+                    self.cut(client, [true, true]);
+                    self.plan_in(us, Event::Heal(client));
+                }
+            }
         }
     }
 
