@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::id::{HostId, Incarnation, Key, SessionId};
-use crate::message::{Filter, Summary};
+use crate::lobby::{Filter, Summary};
 use crate::name::Name;
 use crate::placing::{Beat, Standing};
 use crate::settings::{Mode, Settings};

@@ -10,9 +10,10 @@ use sametick_sim::Time;
 use sametick_wire::identity::PlayerId;
 
 use crate::catalog::{Catalog, Health};
-use crate::id::{HostId, Key, SessionId, Source};
-use crate::message::{Ask, Filter, Refusal, Reply};
-use crate::placing::{FromHost, Granted, ToHost};
+use crate::id::{HostId, Incarnation, Key, SessionId, Source};
+use crate::lobby::{Ask, Filter, Reply};
+use crate::message::{Forward, Refusal};
+use crate::placing::{Adopted, FromHost, Granted, ToHost};
 use crate::settings::Settings;
 
 /// A host that has not answered is asked again after so long.
@@ -23,6 +24,9 @@ pub const GIVE_UP_US: u64 = 8_000_000;
 
 /// A gateway that has just begun waits so long for hosts to be heard of: more than two beats.
 pub const HEARING_US: u64 = 5_000_000;
+
+/// For so long it is remembered which host was asked to take a session over.
+const MOVES_US: u64 = 60_000_000;
 
 /// The most sessions in one list.
 pub const MAX_LISTED: usize = 100;
@@ -101,6 +105,14 @@ struct Pending {
     until: Time,
 }
 
+/// A session that goes on at another host.
+struct Move {
+    /// Who is asked to have it.
+    target: Option<HostId>,
+    refused: BTreeSet<HostId>,
+    until: Time,
+}
+
 struct Follower {
     filter: Filter,
     told: u64,
@@ -112,6 +124,7 @@ pub struct Gateway<C> {
     now: Time,
     born_at: Time,
     pending: BTreeMap<u64, Pending>,
+    moves: BTreeMap<(SessionId, Incarnation), Move>,
     followers: BTreeMap<ClientId, Follower>,
     tell_at: Time,
     next: u64,
@@ -128,6 +141,7 @@ impl<C: Catalog> Gateway<C> {
             now,
             born_at: now,
             pending: BTreeMap::new(),
+            moves: BTreeMap::new(),
             followers: BTreeMap::new(),
             tell_at: now,
             next: u64::from(run) << 32,
@@ -211,8 +225,9 @@ impl<C: Catalog> Gateway<C> {
     fn send(&mut self, number: u64) {
         let Some(pending) = self.pending.get(&number) else { return };
         let host = match &pending.what {
-            ToHost::Reserve { session, .. } => self.owner(*session),
             ToHost::Place { key, .. } => pending.host.or_else(|| self.host_for(*key, pending)),
+            ToHost::Reserve { session, .. } => self.owner(*session),
+            _ => None,
         };
         let is_hearing = self.now.micros_since(self.born_at) < HEARING_US;
         let Some(pending) = self.pending.get_mut(&number) else { return };
@@ -257,6 +272,11 @@ impl<C: Catalog> Gateway<C> {
             FromHost::Bye(life) => self.catalog.bye(self.now, host, life),
             FromHost::Placed { key, answer } => self.placed(host, key, &answer),
             FromHost::Reserved { ask, answer, exists } => self.reserved(host, ask, answer, exists),
+            FromHost::Offer { session, life, settings, stored } if session.host == host => {
+                self.offered(session, life, &settings, stored);
+            }
+            FromHost::Offer { .. } => {}
+            FromHost::Adopted { from, life, answer } => self.adopted(host, from, life, answer),
         }
     }
 
@@ -315,6 +335,46 @@ impl<C: Catalog> Gateway<C> {
         }
     }
 
+    /// A host wants to be rid of a session: one other host is asked, the same as before if it was asked before.
+    fn offered(&mut self, session: SessionId, life: Incarnation, settings: &Settings, stored: Vec<u8>) {
+        if !self.moves.contains_key(&(session, life)) && self.moves.len() >= MAX_PENDING {
+            return;
+        }
+        let candidates = self.catalog.candidates(self.now, settings);
+        let until = self.now.plus_micros(MOVES_US);
+        let fresh = || Move { target: None, refused: BTreeSet::from([session.host]), until };
+        let entry = self.moves.entry((session, life)).or_insert_with(fresh);
+        entry.target =
+            entry.target.or_else(|| candidates.into_iter().find(|host| !entry.refused.contains(host)));
+        self.outputs.push_back(match entry.target {
+            Some(target) => Output::Host(target, ToHost::Adopt { from: session, life, stored }),
+            None => Output::Host(session.host, ToHost::Stay(session)),
+        });
+    }
+
+    fn adopted(
+        &mut self,
+        host: HostId,
+        from: SessionId,
+        life: Incarnation,
+        answer: Result<Adopted, Refusal>,
+    ) {
+        let Some(entry) = self.moves.get_mut(&(from, life)).filter(|entry| entry.target == Some(host)) else {
+            return;
+        };
+        let address = self.catalog.host(self.now, host).map(|state| state.address);
+        match (answer, address) {
+            (Ok(Adopted { session, admissions }), Some(address)) if session.host == host => {
+                let to = Forward { session, address, ticket: None };
+                self.outputs.push_back(Output::Host(from.host, ToHost::Moved { from, life, to, admissions }));
+            }
+            _ => {
+                entry.refused.insert(host);
+                entry.target = None;
+            }
+        }
+    }
+
     fn go(&mut self, number: u64, host: HostId, granted: &Granted) {
         let address = self.catalog.host(self.now, host).map(|state| state.address);
         let reply = match address {
@@ -339,6 +399,7 @@ impl<C: Catalog> Gateway<C> {
             let sessions = self.catalog.sessions_of(host);
             self.outputs.push_back(Output::Lost(host, sessions));
         }
+        self.moves.retain(|_, entry| entry.until > now);
         let due: Vec<(u64, bool)> = self
             .pending
             .iter()

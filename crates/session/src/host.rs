@@ -5,6 +5,7 @@
 
 mod asking;
 mod members;
+mod moving;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -16,7 +17,7 @@ use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
 
 use crate::id::{HostId, Incarnation, Key, SessionId, Source};
-use crate::message::{Closing, Ending, Event, Phase, Refusal, Request};
+use crate::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use crate::name::Name;
 use crate::pace::Paces;
 use crate::password::{GUESSES, MAX_GUESSERS, Password, Salt, Weight};
@@ -100,6 +101,8 @@ pub enum Input {
     Stored(SessionId, u64),
     /// A password has been weighed.
     Weighed(u64, Weight),
+    /// What [`Output::Save`] asked for is done.
+    Saved(SessionId),
     /// A session is to be closed, as the operator wants it.
     Close(SessionId),
     /// The process is to end, within so long.
@@ -142,7 +145,9 @@ pub enum Output {
     Unmanned(SessionId, Seat),
     /// The game of a session is to end now.
     Finish(SessionId),
-    /// A session is stored for the next life of the host: save its game, if one goes on, and end it.
+    /// Save the game of a session where other hosts find it, if one goes on, and end it: [`Input::Saved`].
+    Save(SessionId),
+    /// A session is stored for the next life of the host.
     Suspended(SessionId),
     /// A session is over; its log and saves stay.
     Over(SessionId, Ending),
@@ -155,7 +160,18 @@ pub enum Output {
 struct Running {
     session: Session,
     wake_at: Option<Time>,
-    is_suspended: bool,
+    rest: Rest,
+}
+
+/// How far a session is that goes on elsewhere, or later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    None,
+    /// Its game is being saved.
+    Frozen,
+    /// Other hosts may have it.
+    Offered,
+    Suspended,
 }
 
 /// What is remembered of a session that is over.
@@ -164,6 +180,7 @@ struct Grave {
     ending: Ending,
     until: Time,
     is_stored: bool,
+    forward: Option<Forward>,
 }
 
 /// Who asked for something.
@@ -207,6 +224,10 @@ pub struct Host {
     beaten_at: Time,
     /// Until when those that run may go on.
     drain_at: Option<Time>,
+    /// When sessions are offered to others again.
+    offer_at: Time,
+    /// Which gateway wants to know of a session that was taken over.
+    adoptions: BTreeMap<SessionId, (GatewayId, Incarnation)>,
     is_done: bool,
     outputs: VecDeque<Output>,
 }
@@ -232,6 +253,8 @@ impl Host {
             beat_at: now,
             beaten_at: now,
             drain_at: None,
+            offer_at: now,
+            adoptions: BTreeMap::new(),
             is_done: false,
             outputs: VecDeque::new(),
             config,
@@ -266,6 +289,7 @@ impl Host {
             Input::Crashed(session, unix_s) => self.pass_to(session, session::Input::Crashed(unix_s)),
             Input::Stored(session, number) => self.pass_to(session, session::Input::Stored(number)),
             Input::Weighed(work, weight) => self.weighed(work, weight),
+            Input::Saved(session) => self.saved(session),
             Input::Close(session) => self.pass_to(session, session::Input::Close(Ending::Stopped)),
             Input::Drain(within_us) => {
                 self.drain_at.get_or_insert(self.now.plus_micros(within_us));
@@ -309,7 +333,7 @@ impl Host {
     fn run(&mut self, session: Session) {
         let id = session.id();
         self.keys.insert(session.key(), id);
-        self.running.insert(id, Running { session, wake_at: None, is_suspended: false });
+        self.running.insert(id, Running { session, wake_at: None, rest: Rest::None });
         self.drain(id);
     }
 
@@ -319,7 +343,7 @@ impl Host {
         }
         let sessions = self.running.values().filter_map(|running| running.wake_at);
         let graves = self.graves.values().map(|grave| grave.until);
-        let drain = self.drain_at.filter(|at| *at > self.now);
+        let drain = self.draining_wakes_at();
         sessions.chain(graves).chain(drain).chain([self.beat_at]).min()
     }
 
@@ -335,23 +359,9 @@ impl Host {
             self.graves.iter().filter(|(_, grave)| grave.until <= now).map(|(id, _)| *id).collect();
         over.into_iter().for_each(|id| self.forget(id));
         self.asks.retain(|_, asked| now.micros_since(asked.at) < MAX_ASK_US);
-        if self.drain_at.is_some_and(|at| at <= now) {
-            for id in self.running.keys().copied().collect::<Vec<_>>() {
-                self.pass_to(id, session::Input::Suspend);
-            }
-        }
-        self.finish_draining();
+        self.go_on_draining();
         if self.beat_at <= now && !self.is_done {
             self.beat();
-        }
-    }
-
-    fn finish_draining(&mut self) {
-        let is_over = self.running.values().all(|running| running.is_suspended);
-        if self.drain_at.is_some() && is_over && !self.is_done {
-            self.is_done = true;
-            self.outputs.push_back(Output::Gateways(FromHost::Bye(self.config.life)));
-            self.outputs.push_back(Output::Done);
         }
     }
 
@@ -359,7 +369,7 @@ impl Host {
         self.beats += 1;
         self.beaten_at = self.now;
         self.beat_at = self.now.plus_micros(BEAT_US);
-        let live = self.running.values().filter(|running| running.session.phase() != Phase::Closed);
+        let live = self.running.values().filter(|running| is_listed(&running.session));
         let beat = Beat {
             life: self.config.life,
             number: self.beats,
@@ -380,6 +390,10 @@ impl Host {
     fn tokens(&self, session: SessionId) -> Tokens {
         Tokens::new(&self.config.secret, session)
     }
+}
+
+fn is_listed(session: &Session) -> bool {
+    session.phase() != Phase::Closed && !session.is_dormant()
 }
 
 fn standing(session: &Session) -> Standing {

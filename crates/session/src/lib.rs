@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod gateway;
 pub mod host;
 pub mod id;
+pub mod lobby;
 pub mod message;
 pub mod name;
 pub mod pace;

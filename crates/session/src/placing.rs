@@ -9,11 +9,13 @@ use sametick_wire::identity::PlayerId;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Incarnation, Key, SessionId, Source, player};
-use crate::message::{Refusal, Summary};
+use crate::lobby::Summary;
+use crate::message::{Forward, Refusal};
 use crate::name::Name;
 use crate::password::Password;
+use crate::plan::MAX_SEATS;
 use crate::settings::{Mode, Settings};
-use crate::ticket::Sealed;
+use crate::ticket::{Admission, Sealed};
 
 /// The most sessions of a host: what it says every two seconds has to stay small.
 pub const MAX_SESSIONS: usize = 1_024;
@@ -56,7 +58,34 @@ pub enum ToHost {
         /// Where they come from.
         source: Source,
     },
+    /// To take over a session of another host. Asked again, it is the same session.
+    Adopt {
+        /// What it is called there.
+        from: SessionId,
+        /// In which life of its host.
+        life: Incarnation,
+        /// What is stored of it.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_STORED>")]
+        stored: Vec<u8>,
+    },
+    /// Another host has taken a session over.
+    Moved {
+        /// Which.
+        from: SessionId,
+        /// In which life of its host.
+        life: Incarnation,
+        /// Where it goes on.
+        to: Forward,
+        /// For who is in it.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
+        admissions: Vec<Admission>,
+    },
+    /// No other host takes a session over.
+    Stay(SessionId),
 }
+
+/// The most bytes of what is stored of a session.
+pub const MAX_STORED: usize = 64 << 10;
 
 /// What a host says to gateways.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +110,37 @@ pub enum FromHost {
         /// Whether there is such a session at all; never told to whoever asked.
         exists: bool,
     },
+    /// It is about to end, and has a session that could go on elsewhere. Said every second.
+    Offer {
+        /// Which.
+        session: SessionId,
+        /// In which life of its host.
+        life: Incarnation,
+        /// What it is about.
+        settings: Settings,
+        /// What is stored of it.
+        #[serde(deserialize_with = "at_most::<_, _, MAX_STORED>")]
+        stored: Vec<u8>,
+    },
+    /// The answer to `Adopt`.
+    Adopted {
+        /// What it is called at the old host.
+        from: SessionId,
+        /// In which life of its host.
+        life: Incarnation,
+        /// What it is called now, or why it is not.
+        answer: Result<Adopted, Refusal>,
+    },
+}
+
+/// A session that was taken over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adopted {
+    /// What it is called now.
+    pub session: SessionId,
+    /// For who is in it.
+    #[serde(deserialize_with = "at_most::<_, _, MAX_SEATS>")]
+    pub admissions: Vec<Admission>,
 }
 
 /// A place in a session.
@@ -127,6 +187,12 @@ pub struct Beat {
 }
 
 impl Key {
+    /// The key by which a session of another host is taken over: in each life a host freezes it once, and in the next it may have
+    /// gone on from there.
+    pub fn of_move(from: SessionId, life: Incarnation) -> Key {
+        Key(from.to_bytes()).of(PlayerId(life.0.into()))
+    }
+
     /// The key of a request for one player: nobody else's is the same.
     pub fn of(self, player: PlayerId) -> Key {
         let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 key of a request");

@@ -6,6 +6,7 @@
 
 mod joining;
 mod kept;
+mod moving;
 mod playing;
 mod telling;
 mod times;
@@ -19,13 +20,14 @@ use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
 
 use crate::id::{Key, SessionId};
-use crate::message::{Closing, Ending, Event, Parting, Phase, Refusal, Request, Summary, View};
+use crate::lobby::Summary;
+use crate::message::{Closing, Ending, Event, Forward, Parting, Phase, Refusal, Request, View};
 use crate::name::Name;
 use crate::pace::{Limit, Pace};
 use crate::password::{Lock, Password, Salt, Weight};
 use crate::plan::Plan;
 use crate::settings::Settings;
-use crate::ticket::{Ticket, Tokens};
+use crate::ticket::{Admission, Ticket, Tokens};
 pub use kept::Damaged;
 pub(crate) use kept::Kept;
 
@@ -51,6 +53,9 @@ pub const GRACE_US: u64 = 10_000_000;
 pub const MAX_CRASHES: usize = 3;
 /// See [`MAX_CRASHES`].
 pub const CRASHES_WITHIN_S: u64 = 60;
+
+/// For how long a session that has come from another host waits for who is in it: the host may have to come back to tell them.
+pub const DORMANT_US: u64 = 5 * 60_000_000;
 
 /// How often somebody may say something to all.
 pub const CHAT: Limit = Limit { every_us: 1_000_000, burst: 5 };
@@ -90,6 +95,12 @@ pub enum Input {
     Stored(u64),
     /// The session is to be closed.
     Close(Ending),
+    /// The host stops: nothing more is done until it is known where the session goes on. Answered with [`Output::Frozen`].
+    Freeze,
+    /// Another host has taken it over: there, and these are the tickets for it.
+    Moved(Forward, Vec<Admission>),
+    /// The host that wants to move it here has not heard what [`Output::Adopted`] said.
+    Again,
     /// The host stops: the session goes on when it is back.
     Suspend,
     /// The time of `WakeAt` has come.
@@ -143,6 +154,10 @@ pub enum Output {
     Finish,
     /// The session is over, and everybody was told: nothing more happens. What was stored of it may be deleted.
     Closed(Ending),
+    /// Nothing more is done, and that is stored: save the game, if one goes on, and end it.
+    Frozen,
+    /// It was taken over, and is stored: these tickets are for who is in it.
+    Adopted(Vec<Ticket>),
     /// Everybody was told that the host stops: nothing more happens. What was stored stays.
     Suspended,
     /// Nothing more before this time.
@@ -184,6 +199,16 @@ enum Work {
     Lock(Member, u64, Salt),
 }
 
+/// Whether anything is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    None,
+    /// Not until it is known where the session goes on.
+    Frozen,
+    /// Not in this life of the host.
+    Suspended,
+}
+
 /// One session.
 pub struct Session {
     now: Time,
@@ -202,7 +227,7 @@ pub struct Session {
     empty_at: Time,
     /// When the present phase began.
     phase_at: Time,
-    is_suspended: bool,
+    rest: Rest,
     /// Who has gone since something was last told, and why.
     gone: Vec<(PlayerId, Parting)>,
     /// Who has come in since.
@@ -257,6 +282,9 @@ impl Session {
             next: 0,
             salts: 0,
             crashes: Vec::new(),
+            was: None,
+            dormant: false,
+            forward: None,
         };
         let mut session = Session::with(now, secret, kept);
         session.revision = 1;
@@ -306,7 +334,7 @@ impl Session {
             active_at: now,
             empty_at: now,
             phase_at: now,
-            is_suspended: false,
+            rest: Rest::None,
             gone: Vec::new(),
             came: Vec::new(),
             fresh: Vec::new(),
@@ -327,12 +355,15 @@ impl Session {
             self.stored = self.stored.max(revision.min(self.revision));
             return;
         }
-        if self.is_suspended
-            || self.waiting.len() > MAX_WAITING && matches!(input, Input::Reserve(_) | Input::Say(..))
-        {
+        let is_ask = matches!(input, Input::Reserve(_) | Input::Say(..));
+        if self.rest == Rest::Suspended || self.waiting.len() > MAX_WAITING && is_ask {
             return;
         }
         let before = self.kept.clone();
+        if self.rest == Rest::Frozen {
+            self.handle_frozen(input);
+            return self.settle(&before);
+        }
         self.pass_time();
         match input {
             Input::Reserve(reserve) => self.reserve(reserve),
@@ -344,8 +375,10 @@ impl Session {
             Input::Ended(results) => self.ended(results),
             Input::Crashed(unix_s) => self.crashed(unix_s),
             Input::Close(ending) => self.close(ending),
+            Input::Freeze => self.freeze(),
+            Input::Again => self.give_tickets(),
             Input::Suspend => self.suspend(),
-            Input::Stored(_) | Input::Timeout => {}
+            Input::Moved(..) | Input::Stored(_) | Input::Timeout => {}
         }
         self.settle(&before);
     }
@@ -390,6 +423,21 @@ impl Session {
     /// Why it is over, if it is.
     pub fn ending(&self) -> Option<Ending> {
         self.kept.ending
+    }
+
+    /// What it was at the host that it has come from: its save and log have that name.
+    pub fn was(&self) -> Option<SessionId> {
+        self.kept.was
+    }
+
+    /// Whether it has come from another host, and nobody with it yet: it is in no list.
+    pub fn is_dormant(&self) -> bool {
+        self.kept.dormant
+    }
+
+    /// Where it goes on, if another host has it.
+    pub fn forward(&self) -> Option<&Forward> {
+        self.kept.forward.as_ref()
     }
 
     /// As lists have it.

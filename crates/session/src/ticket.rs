@@ -61,6 +61,16 @@ impl Ticket {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed(pub String);
 
+/// A ticket for somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admission {
+    /// Whom.
+    #[serde(with = "player")]
+    pub player: PlayerId,
+    /// The ticket.
+    pub ticket: Sealed,
+}
+
 impl fmt::Debug for Sealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealed(…)")

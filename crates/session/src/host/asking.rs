@@ -19,6 +19,9 @@ impl Host {
         match ask {
             ToHost::Place { .. } => self.place(gateway, ask),
             ToHost::Reserve { .. } => self.reserve(gateway, ask),
+            ToHost::Adopt { from, life, stored } => self.adopt(gateway, from, life, &stored),
+            ToHost::Moved { from, life, to, admissions } => self.moved(from, life, to, admissions),
+            ToHost::Stay(session) => self.stay(session),
         }
     }
 
@@ -40,12 +43,7 @@ impl Host {
         if let Err(refusal) = self.check_place(settings, password.as_ref()) {
             return self.refuse_place(gateway, key, refusal);
         }
-        self.next += 1;
-        let id = SessionId {
-            host: self.config.id,
-            born: self.config.life,
-            mark: mark(&self.config.secret, self.config.life, self.next),
-        };
+        let id = self.next_id();
         match password.clone() {
             None => self.found(gateway, ask, id, None),
             Some(password) => {
@@ -55,7 +53,17 @@ impl Host {
         }
     }
 
-    fn check_place(&self, settings: &Settings, password: Option<&Password>) -> Result<(), Refusal> {
+    pub(super) fn next_id(&mut self) -> SessionId {
+        self.next += 1;
+        let life = self.config.life;
+        SessionId { host: self.config.id, born: life, mark: mark(&self.config.secret, life, self.next) }
+    }
+
+    pub(super) fn check_place(
+        &self,
+        settings: &Settings,
+        password: Option<&Password>,
+    ) -> Result<(), Refusal> {
         if self.is_draining() {
             return Err(Refusal::Stopping);
         }
@@ -63,14 +71,14 @@ impl Host {
         if self.running.len() + coming >= usize::from(self.config.capacity) {
             return Err(Refusal::NoHost);
         }
-        let offer = self.offer(settings).ok_or(Refusal::BadSettings)?;
+        let offer = self.offer_for(settings).ok_or(Refusal::BadSettings)?;
         if !settings.fit(&offer.plan) || password.is_some_and(|password| !password.is_sound()) {
             return Err(Refusal::BadSettings);
         }
         if self.works.len() >= MAX_WORKS { Err(Refusal::Busy) } else { Ok(()) }
     }
 
-    fn offer(&self, settings: &Settings) -> Option<&Offer> {
+    fn offer_for(&self, settings: &Settings) -> Option<&Offer> {
         self.config.offers.iter().find(|offer| (&offer.game, offer.mode) == (&settings.game, settings.mode))
     }
 
@@ -78,7 +86,7 @@ impl Host {
         let ToHost::Place { key, settings, .. } = &ask else { return };
         let key = *key;
         // The draining may have begun while the password was weighed.
-        let plan = self.offer(settings).filter(|_| !self.is_draining()).map(|offer| offer.plan.clone());
+        let plan = self.offer_for(settings).filter(|_| !self.is_draining()).map(|offer| offer.plan.clone());
         let founding = plan.map(|plan| Founding { id, key, plan, settings: settings.clone(), lock });
         let session = founding.and_then(|founding| Session::new(self.now, &self.config.secret, founding));
         match session {

@@ -3,9 +3,9 @@
 use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
 
-use super::{Grave, Host, MAX_GRAVES, Output, REMEMBERED_US, Work};
+use super::{Grave, Host, MAX_GRAVES, Output, REMEMBERED_US, Rest, Work};
 use crate::id::SessionId;
-use crate::message::{Closing, Ending};
+use crate::message::{Closing, Ending, Event};
 use crate::session;
 
 impl Host {
@@ -29,7 +29,10 @@ impl Host {
             self.members.insert(member, session);
             return self.pass_to(session, input);
         }
-        let over = self.graves.get(&session).map(|grave| Closing::Over(grave.ending));
+        let grave = self.graves.get(&session);
+        let forward = grave.and_then(|grave| grave.forward.clone());
+        let over = grave.map(|grave| Closing::Over(grave.ending));
+        self.outputs.extend(forward.map(|forward| Output::Tell(member, Event::Moved(forward))));
         self.outputs.push_back(Output::Close(member, over.unwrap_or(closing)));
     }
 
@@ -55,8 +58,16 @@ impl Host {
                     break;
                 }
                 session::Output::Suspended => {
-                    running.is_suspended = true;
+                    running.rest = Rest::Suspended;
                     Output::Suspended(id)
+                }
+                session::Output::Frozen => {
+                    running.rest = Rest::Frozen;
+                    Output::Save(id)
+                }
+                session::Output::Adopted(tickets) => {
+                    self.adopted(id, &tickets);
+                    continue;
                 }
                 session::Output::Reserved(ask, answer) => {
                     self.answer(ask, answer);
@@ -88,13 +99,15 @@ impl Host {
         self.has_news();
     }
 
-    /// A session is over. That of a game that crashed too often is kept on disk, so that its players are told why also after
-    /// another crash.
+    /// A session is over. One whose game crashed too often, or that goes on elsewhere, is kept on disk, so that its players are
+    /// told also in the next life.
     fn bury(&mut self, id: SessionId, ending: Ending) {
         let Some(running) = self.running.remove(&id) else { return };
-        let is_stored = ending == Ending::Quarantined;
+        let is_stored = matches!(ending, Ending::Quarantined | Ending::Moved);
+        let forward = running.session.forward().cloned();
+        self.adoptions.remove(&id);
         let until = self.now.plus_micros(REMEMBERED_US);
-        self.graves.insert(id, Grave { key: running.session.key(), ending, until, is_stored });
+        self.graves.insert(id, Grave { key: running.session.key(), ending, until, is_stored, forward });
         self.outputs.push_back(Output::Over(id, ending));
         if !is_stored {
             self.outputs.push_back(Output::Delete(id));

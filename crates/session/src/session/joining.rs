@@ -8,8 +8,8 @@ use sametick_wire::identity::{PlayerId, Token};
 
 use super::kept::KeptPerson;
 use super::{
-    CRASHES_WITHIN_S, Expected, MAX_BANNED, MAX_CRASHES, MAX_WORKS, Output, Place, Presence, Reserve,
-    Session, WINDOW_US, Work,
+    CRASHES_WITHIN_S, DORMANT_US, Expected, MAX_BANNED, MAX_CRASHES, MAX_WORKS, Output, Place, Presence,
+    Reserve, Rest, Session, WINDOW_US, Work,
 };
 use crate::message::{Closing, Ending, Parting, Phase, Refusal};
 use crate::name::Name;
@@ -111,6 +111,9 @@ impl Session {
             return Err(Refusal::Banned);
         }
         let is_member = self.kept.person(player).is_some();
+        if self.kept.dormant && !is_member {
+            return Err(Refusal::NotFound);
+        }
         let seat = reserve.seat.filter(|_| !is_member);
         if let Some(expected) = self.expected.get(&player)
             && expected.ticket.seat == seat
@@ -160,6 +163,7 @@ impl Session {
             return self.fresh.push(Output::Close(member, Closing::BadTicket));
         }
         let expected = self.expected.remove(&ticket.player).expect("it was there just now");
+        self.awake();
         if self.kept.person(ticket.player).is_none() {
             self.add(ticket.player, &expected.name, ticket.seat);
         }
@@ -242,9 +246,10 @@ impl Session {
         if let Some(presence) = self.presences.get_mut(&player) {
             presence.place = Place::Away(self.now.plus_micros(WINDOW_US));
         }
+        let has_game = self.kept.phase == Phase::Running && self.rest == Rest::None;
         if let Some(person) = self.kept.person_mut(player) {
             person.ready = false;
-            if let Some(seat) = person.seat.filter(|_| self.kept.phase == Phase::Running) {
+            if let Some(seat) = person.seat.filter(|_| has_game) {
                 self.fresh.push(Output::Unmanned(seat));
             }
         }
@@ -289,22 +294,10 @@ impl Session {
 
     /// The host is back: everybody who was there is waited for.
     pub(super) fn come_back(&mut self, crashed_s: Option<u64>) {
-        let place = Place::Away(self.now.plus_micros(WINDOW_US));
-        for person in &mut self.kept.people {
-            person.ready = false;
-            let presence = Presence {
-                place,
-                serial: person.serial,
-                is_heard: false,
-                grace: None,
-                chat: Pace::default(),
-            };
-            self.presences.insert(person.player, presence);
-        }
-        self.told = self.view();
+        self.await_all(if self.kept.dormant { DORMANT_US } else { WINDOW_US });
         if self.kept.phase == Phase::Closed {
             self.fresh.extend(self.kept.ending.map(Output::Closed));
-        } else if self.kept.phase == Phase::Running {
+        } else if self.kept.phase == Phase::Running && !self.kept.dormant {
             match crashed_s {
                 Some(unix_s) => self.crashed(unix_s),
                 None => self.fresh.push(Output::Begin { round: self.kept.round, again: true }),
@@ -335,10 +328,11 @@ impl Session {
             return;
         }
         self.end_links(Closing::Over(ending));
-        if self.kept.phase == Phase::Running {
+        // The game of one that is frozen has been saved and ended.
+        if self.kept.phase == Phase::Running && self.rest == Rest::None && !self.kept.dormant {
             self.fresh.push(Output::Finish);
         }
-        self.kept.phase = Phase::Closed;
+        (self.kept.phase, self.kept.dormant) = (Phase::Closed, false);
         self.kept.ending = Some(ending);
         self.kept.people.clear();
         self.presences.clear();
@@ -355,7 +349,7 @@ impl Session {
         self.end_links(Closing::Suspended);
         let place = Place::Away(self.now.plus_micros(WINDOW_US));
         self.presences.values_mut().for_each(|presence| presence.place = place);
-        self.is_suspended = true;
+        self.rest = Rest::Suspended;
         self.fresh.push(Output::Suspended);
     }
 
@@ -363,11 +357,16 @@ impl Session {
         let links = core::mem::take(&mut self.links);
         self.fresh.extend(links.into_keys().map(|member| Output::Close(member, why)));
         self.expected.clear();
+        self.refuse_works(Refusal::Over);
+    }
+
+    /// Nobody waits for a password to be weighed any more.
+    pub(super) fn refuse_works(&mut self, refusal: Refusal) {
         let works = core::mem::take(&mut self.works);
-        let joins = works.into_values().filter_map(|work| match work {
-            Work::Join(reserve, _) => Some(Output::Reserved(reserve.ask, Err(Refusal::Over))),
-            Work::Lock(..) => None,
+        let refused = works.into_values().map(|work| match work {
+            Work::Join(reserve, _) => Output::Reserved(reserve.ask, Err(refusal)),
+            Work::Lock(member, seq, _) => Output::Answer(member, seq, Err(refusal)),
         });
-        self.fresh.extend(joins);
+        self.fresh.extend(refused);
     }
 }

@@ -10,7 +10,7 @@ use sametick_wire::identity::PlayerId;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Key, SessionId, maybe_player, player, players};
-use crate::message::{Ending, Phase};
+use crate::message::{Ending, Forward, Phase};
 use crate::name::Name;
 use crate::password::Lock;
 use crate::plan::{Group, Plan};
@@ -49,6 +49,12 @@ pub(crate) struct Kept {
     pub salts: u32,
     /// When the game crashed lately, in Unix seconds.
     pub crashes: Vec<u64>,
+    /// What it was at the host before.
+    pub was: Option<SessionId>,
+    /// It has come from another host, which may still have it: nothing happens before somebody comes whom that host has sent.
+    pub dormant: bool,
+    /// Where it goes on.
+    pub forward: Option<Forward>,
 }
 
 /// Somebody who takes part.
@@ -120,6 +126,7 @@ impl Kept {
             && self.creator.is_some() != self.people.is_empty()
             && self.creator.is_none_or(|creator| self.person(creator).is_some())
             && (self.phase == Phase::Closed) == self.ending.is_some()
+            && (self.ending == Some(Ending::Moved)) == self.forward.is_some()
             && self.banned.iter().all(|player| self.person(*player).is_none())
     }
 

@@ -2,13 +2,13 @@
 
 use sametick_sim::Time;
 
-use super::{ABANDONED_US, IDLE_US, Place, RESULTS_US, Session, UNCLAIMED_US};
+use super::{ABANDONED_US, DORMANT_US, IDLE_US, Place, RESULTS_US, Rest, Session, UNCLAIMED_US};
 use crate::message::{Ending, Parting, Phase};
 
 impl Session {
     /// When something happens without anybody doing it. None once nothing does.
     pub(super) fn wake_at(&self) -> Option<Time> {
-        if self.kept.phase == Phase::Closed || self.is_suspended {
+        if self.kept.phase == Phase::Closed || self.rest != Rest::None {
             return None;
         }
         let away = self.presences.values().filter_map(|presence| match presence.place {
@@ -24,6 +24,9 @@ impl Session {
     /// When the session closes if nothing is done, and why.
     fn ends_at(&self) -> Option<(Time, Ending)> {
         let is_empty = self.kept.people.is_empty();
+        if self.kept.dormant {
+            return Some((self.phase_at.plus_micros(DORMANT_US), Ending::Unclaimed));
+        }
         match self.kept.phase {
             Phase::Lobby if is_empty => Some((self.empty_at.plus_micros(UNCLAIMED_US), Ending::Unclaimed)),
             Phase::Lobby => Some((self.active_at.plus_micros(IDLE_US), Ending::Idle)),

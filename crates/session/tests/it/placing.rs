@@ -6,7 +6,8 @@ use sametick_session::catalog::{Catalog, Health, Remembered};
 use sametick_session::gateway::{self, Asking, ClientId, Gateway, TELL_EVERY_US};
 use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
 use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
-use sametick_session::message::{Ask, Closing, Event, Filter, Phase, Refusal, Reply, Request};
+use sametick_session::lobby::{Ask, Filter, Reply};
+use sametick_session::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use sametick_session::password::Password;
 use sametick_session::placing::{Beat, ToHost};
 use sametick_session::session::Session;
@@ -14,7 +15,7 @@ use sametick_session::settings::{Mode, Settings};
 use sametick_session::ticket::TICKET_US;
 use sametick_sim::{Seat, Time};
 use sametick_wire::Member;
-use sametick_wire::identity::PlayerId;
+use sametick_wire::identity::{PlayerId, Token};
 
 use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, name, name_of, pong, settings};
 
@@ -87,6 +88,10 @@ impl Town {
                 host::Output::Weigh(work, salt, password) => {
                     self.said.push(host::Output::Weigh(work, salt, password.clone()));
                     host.handle(self.now, host::Input::Weighed(work, password.weigh_lightly(salt)));
+                }
+                host::Output::Save(session) => {
+                    self.said.push(host::Output::Save(session));
+                    host.handle(self.now, host::Input::Saved(session));
                 }
                 other => self.said.push(other),
             }
@@ -412,6 +417,90 @@ fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for
     let mut empty = Town::new(&[4]);
     empty.host(1, host::Input::Drain(20 * SECOND));
     assert_eq!(empty.said.last(), Some(&host::Output::Done));
+}
+
+#[test]
+fn a_session_goes_on_at_another_host_when_its_own_ends() {
+    let mut town = Town::new(&[4, 2]);
+    let (session, ada) = town.session(ADA, 1, None);
+    assert_eq!(session.host, HostId(1));
+    for (seq, request) in
+        [(1, Request::Take { seat: Seat(2) }), (2, Request::Ready { ready: true }), (3, Request::Start {})]
+    {
+        town.host(1, host::Input::Say(ada, seq, request));
+    }
+    // Bob is away when it moves.
+    let reply = town.join(BOB, session, None);
+    let bob = Member(60);
+    town.host(1, host::Input::Arrive(bob, go(Some(reply)).2));
+    let welcome = |output: &host::Output| match output {
+        host::Output::Tell(_, Event::Welcome { you: BOB, resume_token, .. }) => Token::from_hex(resume_token),
+        _ => None,
+    };
+    let token = town.said.iter().find_map(welcome).unwrap();
+    town.host(1, host::Input::Cut(bob));
+    town.host(1, host::Input::Drain(0));
+    let forward = |town: &Town, to: Member| {
+        town.said.iter().rev().find_map(|output| match output {
+            host::Output::Tell(member, Event::Moved(forward)) if *member == to => Some(forward.clone()),
+            _ => None,
+        })
+    };
+    let there = forward(&town, ada).expect("Ada is told where it goes on");
+    assert_eq!((there.session.host, there.address.as_str()), (HostId(2), "ws://host-2"));
+    assert_eq!(town.closing_of(ada), Some(Closing::Over(Ending::Moved)));
+    let save = town.said.iter().position(|output| *output == host::Output::Save(session)).unwrap();
+    let told =
+        town.said.iter().position(|output| matches!(output, host::Output::Tell(_, Event::Moved(_)))).unwrap();
+    assert!(save < told, "saved before anybody goes");
+    assert_eq!(town.said.last(), Some(&host::Output::Done));
+    // Nothing happens there before somebody comes.
+    let begin = host::Output::Begin { session: there.session, round: 1, again: true };
+    assert!(!town.said.contains(&begin));
+    town.wait(SECOND);
+    assert_eq!(town.list(), []);
+    assert_eq!(town.join(EVE, there.session, None), Reply::Refused(Refusal::NotFound));
+    town.host(2, host::Input::Arrive(Member(70), there.ticket.unwrap().0));
+    assert!(town.said.contains(&begin));
+    assert!(town.said.contains(&host::Output::Manned(there.session, Seat(2), ADA)));
+    let moved = town.hosts[&HostId(2)].session(there.session).unwrap();
+    assert_eq!(
+        (moved.was(), moved.view().creator, moved.phase()),
+        (Some(session), Some(ADA), Phase::Running)
+    );
+    town.wait(SECOND);
+    assert_eq!(town.list(), [there.session]);
+    // The next life of the old host knows where it is; who was away joins as one who is in it.
+    town.restart(1, 2, None);
+    assert_eq!(town.hosts[&HostId(1)].sessions().count(), 0);
+    town.host(1, host::Input::Resume(Member(80), session, BOB, token));
+    let there_again = forward(&town, Member(80)).unwrap();
+    assert_eq!((there_again.session, there_again.ticket), (there.session, None));
+    assert!(matches!(town.join(BOB, there.session, None), Reply::Go { .. }));
+    town.wait(5 * MINUTE);
+    assert!(!town.disk.contains_key(&session), "and forgets it");
+}
+
+#[test]
+fn a_copy_that_nobody_was_told_of_dies_and_the_session_goes_on_where_it_was() {
+    let mut town = Town::new(&[4, 2]);
+    let (session, ada) = town.session(ADA, 1, None);
+    let stored = town.disk[&session].clone();
+    let adopt = ToHost::Adopt { from: session, life: Incarnation(1), stored };
+    for _ in 0..3 {
+        town.host(2, host::Input::Gateway(GatewayId(1), adopt.clone()));
+    }
+    assert_eq!(town.hosts[&HostId(2)].sessions().count(), 1, "asked again is the same");
+    // A word of another life, or about a session that nobody offered, moves nothing.
+    let to = Forward { session: SessionId { host: HostId(2), ..session }, address: "x".into(), ticket: None };
+    let moved = ToHost::Moved { from: session, life: Incarnation(1), to, admissions: Vec::new() };
+    town.host(1, host::Input::Gateway(GatewayId(1), moved));
+    assert_eq!(town.hosts[&HostId(1)].session_of(ada), Some(session));
+    town.restart(2, 2, Some(1_000));
+    town.wait(5 * MINUTE);
+    assert_eq!(town.hosts[&HostId(2)].sessions().count(), 0);
+    assert!(town.disk.keys().all(|id| id.host == HostId(1)));
+    assert_eq!(town.list(), [session]);
 }
 
 #[test]

@@ -200,6 +200,7 @@ impl Stage {
                 Output::Finish => self.game = None,
                 Output::Closed(ending) => self.over = Some(ending),
                 Output::Suspended => self.is_suspended = true,
+                Output::Frozen | Output::Adopted(_) => {}
                 Output::WakeAt(at) => {
                     self.wake_at = at;
                     break;

@@ -14,7 +14,8 @@ use sametick_session::catalog::{Catalog, Remembered};
 use sametick_session::gateway::{self, Asking, ClientId, Gateway};
 use sametick_session::host::{self, GatewayId};
 use sametick_session::id::{Key, SessionId, Source};
-use sametick_session::message::{Ask, Closing, Event, Filter, Reply, Request};
+use sametick_session::lobby::{Ask, Filter, Reply};
+use sametick_session::message::{Closing, Event, Request};
 use sametick_session::password::Weight;
 use sametick_session::placing::{FromHost, ToHost};
 use sametick_session::session::Session;
@@ -58,6 +59,7 @@ enum Happening {
     Written(usize, u32, SessionId, u64),
     Weighed(usize, u32, u64, Weight),
     GameOver(usize, u32, SessionId),
+    Saved(usize, u32, SessionId),
     Act(usize),
     Trouble,
     StartHost(usize),
@@ -87,6 +89,8 @@ struct Counts {
     repeated: u64,
     cuts: u64,
     quarantined: u64,
+    moved: u64,
+    followed: u64,
     steps: u64,
 }
 
@@ -112,6 +116,8 @@ struct World {
     claimed: BTreeMap<Key, SessionId>,
     begun: BTreeSet<(SessionId, u32)>,
     kicked: BTreeSet<(SessionId, PlayerId)>,
+    /// What a session that has moved was called at first.
+    roots: BTreeMap<SessionId, SessionId>,
     /// Sessions that somebody was told of.
     ids: Vec<SessionId>,
     counts: Counts,
@@ -141,6 +147,7 @@ impl World {
             claimed: BTreeMap::new(),
             begun: BTreeSet::new(),
             kicked: BTreeSet::new(),
+            roots: BTreeMap::new(),
             ids: Vec::new(),
             counts: Counts::default(),
             rng,
@@ -244,7 +251,10 @@ impl World {
             Happening::GameOver(host, life, session) if self.hosts[host].life == life => {
                 self.tell_host(host, host::Input::Ended(session, "{}".into()));
             }
-            Happening::Weighed(..) | Happening::GameOver(..) => {}
+            Happening::Saved(host, life, session) if self.hosts[host].life == life => {
+                self.tell_host(host, host::Input::Saved(session));
+            }
+            Happening::Weighed(..) | Happening::GameOver(..) | Happening::Saved(..) => {}
             Happening::Act(client) => self.act(client),
             Happening::Trouble => self.trouble(),
             Happening::StartHost(host) => self.start_host(host),
@@ -380,6 +390,7 @@ fn no_seat_has_two_players_no_session_runs_twice_and_nothing_is_left() {
     }
     println!("{many} histories: {sum:?}");
     assert!(sum.sessions > many && sum.resumes > many / 4 && sum.rounds > many / 4, "much happens: {sum:?}");
+    assert!(sum.moved > many / 20 && sum.followed > many / 20, "sessions move: {sum:?}");
 }
 
 impl Counts {
@@ -394,6 +405,8 @@ impl Counts {
         self.repeated += other.repeated;
         self.cuts += other.cuts;
         self.quarantined += other.quarantined;
+        self.moved += other.moved;
+        self.followed += other.followed;
         self.steps += other.steps;
     }
 }

@@ -1,7 +1,8 @@
 //! A player: asks, comes in, plays, is cut off, comes back, goes.
 
 use sametick_session::id::{Key, SessionId};
-use sametick_session::message::{Ask, Closing, Event, Phase, Reply, Request, View};
+use sametick_session::lobby::{Ask, Reply};
+use sametick_session::message::{Closing, Event, Forward, Phase, Request, View};
 use sametick_session::password::Password;
 use sametick_session::session::WINDOW_US;
 use sametick_sim::{Seat, Time};
@@ -32,7 +33,8 @@ pub enum State {
 /// Where somebody belongs, and can come back to.
 struct Home {
     session: SessionId,
-    token: Token,
+    /// None for who has not yet been at the host that the session has moved to.
+    token: Option<Token>,
     seat: Option<Seat>,
     /// The last wish to sit elsewhere that was not answered.
     moving: Option<u64>,
@@ -154,8 +156,8 @@ impl World {
                     self.counts.sessions += 1;
                 }
                 let host = self.hosts.iter().position(|machine| format!("host-{}", machine.id.0) == address);
-                // Wherever they were before they are not any more.
-                self.clients[at].home = None;
+                // Wherever they were before they are not any more, unless it has moved there.
+                self.clients[at].home.take_if(|home| home.session != session);
                 self.connect(at, host.expect("an address"), Word::Arrive(ticket.0))
             }
             _ => State::Idle,
@@ -256,6 +258,7 @@ impl World {
         let player = self.clients[at].player;
         let Some(home) = &self.clients[at].home else { return State::Idle };
         let (session, token) = (home.session, home.token);
+        let name = name_of(player);
         if home.cut_at.is_some_and(|cut_at| self.now.micros_since(cut_at) > 2 * WINDOW_US) {
             self.clients[at].home = None;
             return State::Idle;
@@ -263,7 +266,10 @@ impl World {
         if self.now < home.dark_until {
             return State::Away;
         }
-        self.connect(at, session.host.0 as usize, Word::Resume(session, player, token))
+        match token {
+            Some(token) => self.connect(at, session.host.0 as usize, Word::Resume(session, player, token)),
+            None => self.ask(at, Ask::Join { session, name, password: None, seat: None }, 0),
+        }
     }
 
     fn play(&mut self, at: usize, member: Member, view: &View) {
@@ -307,6 +313,7 @@ impl World {
                 assert_eq!(you, self.clients[at].player);
                 self.welcome(at, member, Token::from_hex(&resume_token).unwrap(), view);
             }
+            Told::Event(Event::Moved(forward)) => self.follow(at, member, forward),
             Told::Event(event) => {
                 let client = &mut self.clients[at];
                 let State::In { view, .. } = &mut client.state else { panic!("the first word is a welcome") };
@@ -325,17 +332,45 @@ impl World {
         }
     }
 
+    /// The session goes on elsewhere.
+    fn follow(&mut self, at: usize, member: Member, forward: Forward) {
+        self.counts.followed += 1;
+        if let Some(link) = self.links.get_mut(&member) {
+            link.is_open = false;
+        }
+        let wait_us = self.rng.below(SECOND);
+        self.at(wait_us, Happening::Unplugged(member));
+        let now = self.now;
+        let Some(home) = &mut self.clients[at].home else {
+            return self.clients[at].state = State::Idle;
+        };
+        home.session = forward.session;
+        home.token = None;
+        home.cut_at.get_or_insert(now);
+        let host = forward.session.host.0 as usize;
+        assert_eq!(forward.address, format!("host-{host}"));
+        self.clients[at].state = match forward.ticket {
+            Some(ticket) => self.connect(at, host, Word::Arrive(ticket.0)),
+            None => State::Away,
+        };
+    }
+
     fn welcome(&mut self, at: usize, member: Member, token: Token, view: Box<View>) {
         let client = &mut self.clients[at];
         let own = view.people.iter().find(|person| person.player == client.player).expect("who is in is in");
         if let Some(home) = &client.home {
             self.counts.resumes += 1;
-            assert!(home.moving.is_some() || home.seat == own.seat, "whoever comes back has the same seat");
+            // Whoever has no token for the new host joins it, perhaps as somebody who was given up.
+            let is_late = home.cut_at.is_some_and(|cut_at| self.now.micros_since(cut_at) >= WINDOW_US);
+            let is_kicked = self.kicked.contains(&(home.session, client.player));
+            let is_new = home.token.is_none() && (is_late || is_kicked);
+            let is_same = home.seat == own.seat;
+            assert!(home.moving.is_some() || is_new || is_same, "whoever comes back has the same seat");
         }
         let (seat, session) = (own.seat, view.session);
         client.home = Some(Home {
             session,
-            token,
+            token: Some(token),
             seat,
             moving: None,
             is_leaving: false,
@@ -357,6 +392,10 @@ impl World {
                 let is_kicked = self.kicked.contains(&(home.session, client.player));
                 let is_late = home.cut_at.is_some_and(|cut_at| now.micros_since(cut_at) >= WINDOW_US);
                 assert!(is_kicked || is_late || home.is_leaving, "whoever is back within a minute is let in");
+            }
+            (Closing::BadTicket, Some(home)) if home.token.is_none() => {
+                // The ticket was too old: as somebody who is in it.
+                return client.state = State::Away;
             }
             (Closing::CameBack, _) => panic!("nobody has two connections that they care for"),
             _ => {}

@@ -227,6 +227,7 @@ impl World {
                 assert!(self.begun.insert((session, round)) || again, "a round begins once");
                 self.counts.rounds += u64::from(!again);
                 manned.insert(session, BTreeMap::new());
+                self.check_one_game(at, session);
                 let wait_us = self.rng.below(40 * SECOND);
                 self.at(wait_us, Happening::GameOver(at, life, session));
             }
@@ -241,11 +242,29 @@ impl World {
             host::Output::Over(session, ending) => {
                 manned.remove(&session);
                 self.counts.quarantined += u64::from(ending == Ending::Quarantined);
+                self.counts.moved += u64::from(ending == Ending::Moved);
             }
-            host::Output::Suspended(session) => drop(manned.remove(&session)),
-            host::Output::Finish(_) => {}
+            host::Output::Save(session) => {
+                manned.remove(&session);
+                let wait_us = self.rng.below(SECOND);
+                self.at(wait_us, Happening::Saved(at, life, session));
+            }
+            host::Output::Finish(_) | host::Output::Suspended(_) => {}
             other => panic!("{other:?}"),
         }
+    }
+
+    /// What began as one session is played at one place, whatever it is called there.
+    fn check_one_game(&mut self, at: usize, session: SessionId) {
+        if let Some(was) = self.hosts[at].session(session).and_then(Session::was) {
+            let root = self.roots.get(&was).copied().unwrap_or(was);
+            self.roots.insert(session, root);
+        }
+        let root_of = |id: &SessionId| self.roots.get(id).copied().unwrap_or(*id);
+        let root = root_of(&session);
+        let games = self.hosts.iter().flat_map(|machine| machine.manned.keys());
+        let same: Vec<&SessionId> = games.filter(|id| root_of(id) == root).collect();
+        assert_eq!(same, [&session], "a session runs once");
     }
 
     fn welcomed(&mut self, at: usize, session: SessionId) {

@@ -1,0 +1,135 @@
+//! A host that ends: its sessions go on at another one, or in its next life.
+
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use super::{GatewayId, Host, Output, Rest};
+use crate::id::{Incarnation, Key, SessionId};
+use crate::message::{Forward, Phase, Refusal};
+use crate::placing::{Adopted, FromHost};
+use crate::session::{self, Session};
+use crate::ticket::{Admission, Ticket};
+
+/// For how long others are asked to take sessions over.
+pub const MOVE_US: u64 = 6_000_000;
+
+/// How often.
+const OFFER_EVERY_US: u64 = 1_000_000;
+
+impl Host {
+    pub(super) fn draining_wakes_at(&self) -> Option<Time> {
+        let drain_at = self.drain_at?;
+        let has_offers = self.running.values().any(|running| running.rest == Rest::Offered);
+        let times =
+            [Some(drain_at), Some(drain_at.plus_micros(MOVE_US)), has_offers.then_some(self.offer_at)];
+        times.into_iter().flatten().filter(|at| *at > self.now).min()
+    }
+
+    pub(super) fn go_on_draining(&mut self) {
+        let Some(drain_at) = self.drain_at.filter(|_| !self.is_done) else { return };
+        if drain_at <= self.now {
+            let is_over = drain_at.plus_micros(MOVE_US) <= self.now;
+            for id in self.running.keys().copied().collect::<Vec<_>>() {
+                self.pass_to(id, if is_over { session::Input::Suspend } else { session::Input::Freeze });
+            }
+        }
+        self.offer();
+        let is_over = self.running.values().all(|running| running.rest == Rest::Suspended);
+        if is_over {
+            self.is_done = true;
+            self.outputs.push_back(Output::Gateways(FromHost::Bye(self.config.life)));
+            self.outputs.push_back(Output::Done);
+        }
+    }
+
+    /// Whoever has room may have them.
+    fn offer(&mut self) {
+        if self.offer_at > self.now {
+            return;
+        }
+        for (id, running) in self.running.iter().filter(|(_, running)| running.rest == Rest::Offered) {
+            let settings = running.session.summary().settings;
+            let offer = FromHost::Offer {
+                session: *id,
+                life: self.config.life,
+                settings,
+                stored: running.session.snapshot(),
+            };
+            self.outputs.push_back(Output::Gateways(offer));
+            self.offer_at = self.now.plus_micros(OFFER_EVERY_US);
+        }
+    }
+
+    pub(super) fn saved(&mut self, id: SessionId) {
+        if let Some(running) = self.running.get_mut(&id).filter(|running| running.rest == Rest::Frozen) {
+            running.rest = Rest::Offered;
+            self.offer_at = self.now;
+        }
+    }
+
+    pub(super) fn moved(
+        &mut self,
+        from: SessionId,
+        life: Incarnation,
+        to: Forward,
+        admissions: Vec<Admission>,
+    ) {
+        // In another life it was another state that was taken over.
+        if self.is_offered(from) && life == self.config.life {
+            self.pass_to(from, session::Input::Moved(to, admissions));
+        }
+    }
+
+    pub(super) fn stay(&mut self, id: SessionId) {
+        if self.is_offered(id) {
+            self.pass_to(id, session::Input::Suspend);
+        }
+    }
+
+    fn is_offered(&self, id: SessionId) -> bool {
+        self.running.get(&id).is_some_and(|running| running.rest == Rest::Offered)
+    }
+
+    pub(super) fn adopt(&mut self, gateway: GatewayId, from: SessionId, life: Incarnation, stored: &[u8]) {
+        let key = Key::of_move(from, life);
+        if let Some(id) = self.keys.get(&key).copied() {
+            self.adoptions.insert(id, (gateway, life));
+            return match self.running.contains_key(&id) {
+                true => self.pass_to(id, session::Input::Again),
+                false => self.refuse_adoption(gateway, from, life, Refusal::Over),
+            };
+        }
+        let id = self.next_id();
+        let session = Session::adopt(self.now, &self.config.secret, stored, id, key);
+        let refusal = match session {
+            Ok(session) => match self.check_place(&session.summary().settings, None) {
+                Ok(()) => {
+                    self.adoptions.insert(id, (gateway, life));
+                    return self.run(session);
+                }
+                Err(refusal) => refusal,
+            },
+            Err(_) => Refusal::BadSettings,
+        };
+        self.refuse_adoption(gateway, from, life, refusal);
+    }
+
+    fn refuse_adoption(&mut self, gateway: GatewayId, from: SessionId, life: Incarnation, refusal: Refusal) {
+        let said = FromHost::Adopted { from, life, answer: Err(refusal) };
+        self.outputs.push_back(Output::Gateway(gateway, said));
+    }
+
+    /// A session that was taken over is stored.
+    pub(super) fn adopted(&mut self, id: SessionId, tickets: &[Ticket]) {
+        let Some((gateway, life)) = self.adoptions.remove(&id) else { return };
+        let Some(session) = self.session(id).filter(|session| session.phase() != Phase::Closed) else {
+            return;
+        };
+        let Some(from) = session.was() else { return };
+        let admission = |ticket: &Ticket| Admission { player: ticket.player, ticket: self.seal.seal(ticket) };
+        let adopted = Adopted { session: id, admissions: tickets.iter().map(admission).collect() };
+        self.outputs
+            .push_back(Output::Gateway(gateway, FromHost::Adopted { from, life, answer: Ok(adopted) }));
+    }
+}

@@ -1,0 +1,117 @@
+//! A session goes on at another host.
+//!
+//! The old host freezes it and offers what it has stored. The new one stores a copy that does nothing and is in no list, and says what
+//! it is called there. The old one stores that it has given the session up, and only then tells anybody that name. So whoever comes
+//! to the copy shows by coming that there is no other; and a copy that nobody was told of dies by itself.
+
+use alloc::vec::Vec;
+
+use sametick_sim::Time;
+
+use super::{DORMANT_US, Damaged, Expected, Input, Kept, Output, Place, Presence, Rest, Session, WINDOW_US};
+use crate::id::{Key, SessionId};
+use crate::message::{Closing, Ending, Event, Forward, Phase, Refusal};
+use crate::pace::Pace;
+use crate::ticket::{Admission, Ticket};
+
+impl Session {
+    /// The session that another host has stored and wants to be rid of, under another name. Nothing happens before somebody comes.
+    pub fn adopt(
+        now: Time,
+        secret: &[u8; 32],
+        stored: &[u8],
+        id: SessionId,
+        key: Key,
+    ) -> Result<Session, Damaged> {
+        let mut kept = Kept::from_bytes(stored)?;
+        if kept.phase == Phase::Closed {
+            return Err(Damaged::Unsound);
+        }
+        (kept.was, kept.id, kept.key, kept.dormant) = (Some(kept.id), id, key, true);
+        let mut session = Session::with(now, secret, kept);
+        session.revision = 1;
+        session.await_all(DORMANT_US);
+        let before = session.kept.clone();
+        session.give_tickets();
+        session.settle(&before);
+        Ok(session)
+    }
+
+    /// Everybody who is in it is waited for.
+    pub(super) fn await_all(&mut self, us: u64) {
+        let place = Place::Away(self.now.plus_micros(us));
+        for person in &mut self.kept.people {
+            person.ready = false;
+            let serial = person.serial;
+            let presence = Presence { place, serial, is_heard: false, grace: None, chat: Pace::default() };
+            self.presences.insert(person.player, presence);
+        }
+        self.told = self.view();
+    }
+
+    pub(super) fn give_tickets(&mut self) {
+        let mut tickets = Vec::new();
+        for person in &self.kept.people {
+            self.next_nonce += 1;
+            let ticket = Ticket::new(self.now, self.kept.id, person.player, None, self.next_nonce);
+            let expected = Expected { name: person.name.clone(), ticket: ticket.clone() };
+            self.expected.insert(person.player, expected);
+            tickets.push(ticket);
+        }
+        self.fresh.push(Output::Adopted(tickets));
+    }
+
+    /// Somebody has come whom the old host has sent: it is ours.
+    pub(super) fn awake(&mut self) {
+        if !core::mem::take(&mut self.kept.dormant) {
+            return;
+        }
+        self.await_all(WINDOW_US);
+        (self.active_at, self.phase_at, self.empty_at) = (self.now, self.now, self.now);
+        if self.kept.phase == Phase::Running {
+            self.fresh.push(Output::Begin { round: self.kept.round, again: true });
+        }
+    }
+
+    pub(super) fn freeze(&mut self) {
+        if self.kept.phase == Phase::Closed {
+            return;
+        }
+        if self.kept.dormant {
+            // It is for its old host to say where it goes on.
+            return self.suspend();
+        }
+        self.kept.people.iter_mut().for_each(|person| person.ready = false);
+        self.refuse_works(Refusal::Stopping);
+        self.expected.clear();
+        self.rest = Rest::Frozen;
+        self.fresh.push(Output::Frozen);
+    }
+
+    pub(super) fn handle_frozen(&mut self, input: Input) {
+        match input {
+            Input::Reserve(reserve) => self.fresh.push(Output::Reserved(reserve.ask, Err(Refusal::Stopping))),
+            Input::Say(member, seq, _) => {
+                self.fresh.push(Output::Answer(member, seq, Err(Refusal::Stopping)));
+            }
+            Input::Arrive(member, _) | Input::Resume(member, ..) => {
+                self.fresh.push(Output::Close(member, Closing::Suspended));
+            }
+            Input::Cut(member) => self.cut(member),
+            Input::Moved(forward, admissions) => self.move_to(forward, &admissions),
+            Input::Close(ending) => self.close(ending),
+            Input::Suspend => self.suspend(),
+            _ => {}
+        }
+    }
+
+    fn move_to(&mut self, forward: Forward, admissions: &[Admission]) {
+        let of = |player| admissions.iter().find(|one| one.player == player).map(|one| one.ticket.clone());
+        for (member, player) in &self.links {
+            let forward = Forward { ticket: of(*player), ..forward.clone() };
+            self.fresh.push(Output::Tell(*member, Event::Moved(forward)));
+        }
+        self.kept.forward = Some(Forward { ticket: None, ..forward });
+        self.close(Ending::Moved);
+    }
+}
