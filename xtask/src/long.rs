@@ -21,6 +21,7 @@ Proofs:
   players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
   saves     saves brought by racing clients, some killed; S3 and folder  N operations (default 200000)
   logs      logs cut at every byte, every bit of their tails flipped  N logs       (default 300)
+  relays    a relay killed again and again while four bots play  N kills      (default 500)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
@@ -47,6 +48,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "players", amount: 10_000, run: players },
     Proof { name: "saves", amount: 200_000, run: saves },
     Proof { name: "logs", amount: 300, run: logs },
+    Proof { name: "relays", amount: 500, run: relays },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "sessions", amount: 100_000, run: sessions },
     Proof { name: "silence", amount: 1_000_000, run: silence },
@@ -118,6 +120,11 @@ fn logs(workspace: &Workspace, logs: u64) -> Result<()> {
         release_test(workspace, &test, "SAMETICK_LOGS", logs)?;
     }
     Ok(())
+}
+
+fn relays(workspace: &Workspace, kills: u64) -> Result<()> {
+    let test = ["-p", "sametick", "--test", "it", "killed::a_relay"];
+    release_test(workspace, &test, "SAMETICK_RELAY_KILLS", kills)
 }
 
 fn rooms(workspace: &Workspace, seeds: u64) -> Result<()> {

@@ -416,7 +416,9 @@ impl Relay {
     fn next_id(&mut self, uid: u64) -> Option<SessionId> {
         let has_room = self.rooms.len() < MAX_SESSIONS && self.kept_bytes() < MAX_TOTAL_HISTORY;
         self.next += u64::from(has_room);
-        Some(SessionId(uid)).filter(|id| has_room && !self.rooms.contains_key(id))
+        // Two that began in the same moment have to be told apart here only.
+        let free = (uid..).map(SessionId).find(|id| !self.rooms.contains_key(id));
+        free.filter(|_| has_room)
     }
 
     fn open(&mut self, id: SessionId, key: SessionKey, session: Session) {

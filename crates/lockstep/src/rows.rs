@@ -3,6 +3,7 @@
 
 use alloc::vec::Vec;
 
+use sametick_sim::record::TickInputs;
 use sametick_sim::{Inputs, Row, Seat};
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 use sametick_wire::inputs::{put_input, put_whole, read_input, read_whole};
@@ -13,6 +14,24 @@ pub use sametick_wire::inputs::{MAX_INPUT, Opaque};
 pub const MAX_SEATS: usize = 32;
 
 const SEAT_BITS: u32 = 5;
+
+/// The rows of a tick of a log, as the relay has them.
+pub fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
+    let mut rows = Inputs::new();
+    for row in inputs.iter() {
+        if row.joined {
+            rows.join(row.seat);
+        }
+        match row.input {
+            Some(input) => rows.set(row.seat, Opaque::new(input).unwrap_or(Opaque::EMPTY)),
+            None => rows.omit(row.seat),
+        }
+        if row.left {
+            rows.leave(row.seat);
+        }
+    }
+    rows
+}
 
 /// A row whose input is bytes, as logs and games take it.
 pub fn row_as_bytes(row: &Row<Opaque>) -> Row<&[u8]> {

@@ -99,6 +99,7 @@ pub struct Participant<'a> {
 #[derive(Clone, Debug)]
 pub struct Session {
     id: SessionId,
+    uid: u64,
     facts: Facts,
     /// When the tick stood, or will, that it began after or was taken up from; none while the session waits for players.
     epoch: Option<Time>,
@@ -132,12 +133,18 @@ pub struct Session {
 pub(crate) type Out = Outbox<Output>;
 
 impl Session {
+    /// What tells it from others of its name, also over restarts.
+    pub fn uid(&self) -> u64 {
+        self.uid
+    }
+
     /// A session that begins as soon as `wait_for` players are there. `uid` is what claims are made from.
     pub fn new(id: SessionId, uid: u64, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
         let RelayConfig { ticks_per_packet, secret, compaction, .. } = config;
         Session {
             claims: Claims::new(secret, uid),
             id,
+            uid,
             facts,
             epoch: None,
             origin: Origin::default(),

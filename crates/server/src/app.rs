@@ -10,12 +10,15 @@ use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::SchemaHash;
 use sametick_sim::record::{Leaving, Record};
+use sametick_transport::bell::Bell;
+use sametick_transport::clock::unix_ms;
 use sametick_transport::endpoint::Talk;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
 use sametick_wire::{Channel, Closed, Member, Time};
 
 use crate::courier::Courier;
+use crate::finder::Finder;
 use crate::games::Games;
 use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
@@ -109,7 +112,8 @@ impl ServerApp {
             members: HashMap::new(),
             keys: HashMap::new(),
             opening: HashMap::new(),
-            next: 0,
+            // Nobody has the number that somebody had before a restart, and every one is exact as a number of JavaScript.
+            next: unix_ms() << 10,
             buf: Vec::new(),
             stopping: false,
             status: None,
@@ -171,6 +175,11 @@ impl ServerApp {
     /// Has the saves of sessions kept from now on.
     pub(crate) fn set_courier(&mut self, courier: Courier) {
         self.recorder.set_courier(courier);
+    }
+
+    /// Has sessions found again from now on. The bell is rung when one is.
+    pub(crate) fn set_finder(&mut self, finder: Finder, bell: Bell) {
+        self.relay.set_finder(finder, bell);
     }
 
     /// Waits until everything is written. Returns whether it is.
@@ -274,7 +283,7 @@ fn drain_rooms(
                 rooms::Output::Begun(id) => {
                     changed = true;
                     if let Some(room) = rooms.room(id) {
-                        outlet.recorder.begin(Place::Room(id), room.facts());
+                        outlet.recorder.begin(Place::Room(id), room.facts(), unix_ms());
                     }
                 }
                 rooms::Output::Record(id, record) => {

@@ -25,6 +25,7 @@ pub use lockstep::{BotReport, BotsReport, LockstepPlan, play_lockstep};
 pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, RoomPlayer, play_room};
 
 use crate::calling::Caller;
+use crate::signals::Stops;
 
 /// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]
@@ -164,6 +165,14 @@ async fn run<S: Side + 'static>(
         }
         bots.spawn_local_on(play(caller, url.clone(), clock, crowd.clone(), meeting.clone()), &room);
     }
+    // Whoever ends them wants to know how it went.
+    room.spawn_local(async move {
+        let Ok(mut stops) = Stops::listen() else { return };
+        if stops.next().await.is_ok() {
+            meeting.end_at.set(Some(clock.now()));
+            meeting.all_came.notify_waiters();
+        }
+    });
     room.run_until(async {
         let mut played = Vec::new();
         while let Some(bot) = bots.join_next().await {

@@ -217,14 +217,16 @@ fn where_and_why(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}: {}", error.message().lines().collect::<Vec<_>>().join(", "))
 }
 
+/// A file that only its owner can read, in place of what was there.
 #[cfg(unix)]
-fn create_private(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
+/// A file in place of what was there.
 #[cfg(not(unix))]
-fn create_private(path: &Path) -> io::Result<File> {
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
     // Elsewhere the folders of a user are closed to others.
     OpenOptions::new().write(true).create(true).truncate(true).open(path)
 }

@@ -88,15 +88,20 @@ impl Courier {
         Ok(Courier { jobs: Some(jobs), saved, thread: Some(thread) })
     }
 
-    /// Has a save brought to where it is kept. Never waits.
-    pub fn bring(&self, id: SessionId, key: SessionKey, save: Save) {
-        self.send(Job::Bring(id, key, Box::new(save)));
+    /// What is to be called to have a save brought to where it is kept. Never waits.
+    pub fn bring(&self, id: SessionId, key: SessionKey, save: Save) -> impl FnOnce() + Send + use<> {
+        self.later(Job::Bring(id, key, Box::new(save)))
     }
 
     /// What is to be called when a session is over and its log is written.
     pub fn when_ended(&self, key: SessionKey) -> impl FnOnce() + Send + use<> {
+        self.later(Job::End(key))
+    }
+
+    fn later(&self, job: Job) -> impl FnOnce() + Send + use<> {
         let jobs = self.jobs.clone();
-        move || _ = jobs.map(|jobs| jobs.send(Job::End(key)))
+        // A thread that is gone has said why.
+        move || _ = jobs.map(|jobs| jobs.send(job))
     }
 
     /// The next save that is in the data folder, if that is so in time.
@@ -106,14 +111,7 @@ impl Courier {
 
     /// Has old sessions deleted, but none of these.
     pub fn tidy(&self, running: BTreeSet<SessionKey>) {
-        self.send(Job::Tidy(running));
-    }
-
-    fn send(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            // A thread that is gone has said why.
-            let _ = jobs.send(job);
-        }
+        self.later(Job::Tidy(running))();
     }
 
     /// A save that is in the data folder since, if any. Never waits.
@@ -235,7 +233,8 @@ struct Way {
 }
 
 impl Way {
-    /// Brings the newest save, until there will be none any more, and after each what there is of the log.
+    /// Brings the newest save, until there will be none any more, and before each what there is of the log: nobody finds a session
+    /// that is further than its log.
     async fn carry(
         self,
         mut newest: watch::Receiver<Arc<Packed>>,
@@ -243,6 +242,9 @@ impl Way {
     ) {
         loop {
             let packed = newest.borrow_and_update().clone();
+            if !self.target.is_local {
+                self.carry_log(&packed.key).await;
+            }
             let Some(outcome) = self.bring(&packed, &mut newest).await else { continue };
             tell(&self.target, &packed, &outcome);
             let is_kept = matches!(outcome, Outcome::Written | Outcome::AlreadyThere);
@@ -250,9 +252,6 @@ impl Way {
                 // The server may have stopped meanwhile.
                 let _ = saved.send((packed.id, packed.info.tick));
                 bell.ring();
-            }
-            if !self.target.is_local && is_kept {
-                self.carry_log(&packed.key).await;
             }
             if newest.changed().await.is_err() {
                 return;

@@ -18,6 +18,7 @@ pub mod cli;
 pub mod config;
 mod courier;
 mod desync;
+mod finder;
 pub mod games;
 pub mod identity;
 mod judge;
@@ -42,6 +43,7 @@ mod signals;
 mod status;
 mod trace;
 mod tracer;
+mod trail;
 pub mod up;
 
 use std::io::ErrorKind;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sametick_lockstep::inquiry::Report;
-use sametick_lockstep::rows::{Opaque, row_as_bytes};
+use sametick_lockstep::rows::{Opaque, Table, row_as_bytes};
 use sametick_lockstep::session::{Facts, Save, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Tick};
-use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Scribe, ScribeOptions};
+use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Position, Scribe, ScribeOptions};
 use sametick_store::saves::{self, SaveInfo, SessionKey};
 use sametick_transport::clock::unix_ms;
 
@@ -18,6 +18,7 @@ use crate::courier::Courier;
 use crate::desync;
 use crate::games::Games;
 use crate::rooms::RoomId;
+use crate::trail::{Tape, Trail};
 
 /// What is in the folder of a session.
 const LOG: &str = "log";
@@ -63,10 +64,16 @@ fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
         setup: facts.setup.clone(),
         seed: facts.seed,
         rate: facts.rate,
+        seats: facts.seats,
         session: facts.name.clone(),
+        listed: facts.listed,
         started_unix_ms,
         first_tick: Tick(1),
     }
+}
+
+fn key_of(header: &Header) -> SessionKey {
+    SessionKey::of(header.build, &header.session, header.started_unix_ms)
 }
 
 impl Recorder {
@@ -88,14 +95,18 @@ impl Recorder {
         self.courier = Some(courier);
     }
 
-    /// There is a save of a session.
-    pub fn save(&self, id: SessionId, save: &Save) {
-        let recording = self.recordings.get(&Place::Session(id));
+    /// There is a save of a session. It is brought to where it is kept once the log is written up to there: a session is never
+    /// further than its log.
+    pub fn save(&mut self, id: SessionId, save: &Save) {
+        let recording = self.recordings.get_mut(&Place::Session(id));
         if let (Some(courier), Some(recording)) = (&self.courier, recording) {
             let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
             let info = SaveInfo { tick, hash, saved_unix_ms, ..recording.info.clone() };
             let (state, table) = (save.state.clone(), save.table.to_bytes());
-            courier.bring(id, recording.key.clone(), saves::Save { info, state, table });
+            let bring = courier.bring(id, recording.key.clone(), saves::Save { info, state, table });
+            recording.encoder.flush();
+            recording.hand_over(Ok(()));
+            recording.log.after(bring);
         }
     }
 
@@ -115,22 +126,50 @@ impl Recorder {
     }
 
     /// A session has begun.
-    pub fn begin(&mut self, place: Place, facts: &Facts) {
-        // Two sessions of one name never begin in the same millisecond: the first has to be given up before.
-        let unix_ms = unix_ms();
-        let key = SessionKey::of(facts.build, &facts.name, unix_ms);
-        let folder = self.data.join(key.prefix());
-        let header = header_of(facts, unix_ms);
-        match self.scribe.create(folder.join(LOG), &header) {
+    pub fn begin(&mut self, place: Place, facts: &Facts, started_unix_ms: u64) {
+        let header = header_of(facts, started_unix_ms);
+        let key = key_of(&header);
+        let path = self.data.join(key.log());
+        match self.scribe.create(&path, &header) {
             Ok((log, encoder)) => {
-                tracing::info!(session = facts.name, log = %folder.join(LOG).display(), "a session has begun");
-                let (seats, listed) = (facts.seats, facts.listed);
-                let info = SaveInfo { seats, listed, ..SaveInfo::of_log(&header, key.id()) };
-                let (stopped, flush) = (false, false);
-                self.recordings.insert(place, Recording { log, encoder, key, info, folder, stopped, flush });
+                tracing::info!(session = facts.name, log = %path.display(), "a session has begun");
+                self.keep(place, key, &header, (log, encoder));
             }
             Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
         }
+    }
+
+    /// A session goes on that was found, and so does its log; without one another begins after its save.
+    pub fn resume(&mut self, place: Place, trail: Trail) {
+        let Trail { header, save, log, .. } = trail;
+        let key = key_of(&header);
+        let path = self.data.join(key.log());
+        let resumed = match (log, save) {
+            (Some(Tape { bytes, position, .. }), _) => {
+                Ok(self.scribe.resume_at(&path, &header, position, bytes))
+            }
+            (None, Some(save)) => {
+                let table = Table::from_bytes(&save.table).unwrap_or_default();
+                self.scribe.create_at(&path, &header, Position::after(save.info.tick, table.taken()))
+            }
+            (None, None) => self.scribe.create(&path, &header),
+        };
+        match resumed {
+            Ok(recording) => {
+                tracing::info!(session = header.session, log = %path.display(), "a session goes on");
+                self.keep(place, key, &header, recording);
+                self.record(place, &Record::Resumed { unix_ms: unix_ms() });
+            }
+            Err(error) => tracing::error!(session = header.session, %error, "a session is not recorded"),
+        }
+    }
+
+    fn keep(&mut self, place: Place, key: SessionKey, header: &Header, recording: (FileLog, LogEncoder)) {
+        let (log, encoder) = recording;
+        let info = SaveInfo::of_log(header, key.id());
+        let folder = self.data.join(key.prefix());
+        let (stopped, flush) = (false, false);
+        self.recordings.insert(place, Recording { log, encoder, key, info, folder, stopped, flush });
     }
 
     /// What is being recorded.
@@ -143,6 +182,10 @@ impl Recorder {
         if let Some(recording) = self.recordings.get_mut(&place) {
             recording.flush |= matches!(record, Record::Left { .. });
             let pushed = recording.encoder.push(record).map_err(|error| error.to_string());
+            // Whoever does not know that it happened takes what is void for the truth.
+            if matches!(record, Record::Rewind { .. }) {
+                recording.encoder.flush();
+            }
             recording.hand_over(pushed);
         }
     }

@@ -1,20 +1,46 @@
 //! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
+use sametick_lockstep::relay::{Found, Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant, Session};
 use sametick_sim::{SchemaHash, Tick};
+use sametick_transport::bell::Bell;
+use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
+use crate::finder::{Finder, Sought};
 use crate::games::Games;
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
+use crate::trail::Trail;
+
+impl Search {
+    fn look_for(&self, key: SessionKey) {
+        let (found, bell) = (self.finds.0.clone(), self.bell.clone());
+        self.finder.find(key.build, &key.name.clone(), move |sought| {
+            let find = match sought {
+                Sought::New(uid) => (key, Found::New { uid }, None),
+                Sought::Kept(trail) => match trail.kept() {
+                    Ok(kept) => (key, Found::Kept(Box::new(kept)), Some(trail)),
+                    Err(why) => {
+                        tracing::error!(session = key.name, why, "a session cannot go on; another begins");
+                        (key, Found::New { uid: unix_ms() }, None)
+                    }
+                },
+            };
+            // The server may have stopped meanwhile.
+            let _ = found.send(find);
+            bell.ring();
+        });
+    }
+}
 
 /// How long a server that stops takes to see what its sessions have led to.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -22,10 +48,23 @@ const CLOSING: Duration = Duration::from_secs(10);
 /// Sessions that have not come this far when it stops are not saved: nobody has played yet.
 const LEAST_SAVED: Tick = Tick(300);
 
+/// A session that was looked for, as the relay wants to know it, and what is left of it.
+type Find = (SessionKey, Found, Option<Box<Trail>>);
+
+/// Looks for sessions, and hears of those that are found.
+struct Search {
+    finder: Finder,
+    bell: Bell,
+    finds: (Sender<Find>, Receiver<Find>),
+    /// What is left of those that are about to go on.
+    trails: BTreeMap<SessionKey, Box<Trail>>,
+}
+
 /// A relay for any game.
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
+    search: Option<Search>,
     tracer: Option<Tracer>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
@@ -37,6 +76,7 @@ impl RelaySide {
         RelaySide {
             relay: Relay::new(config),
             judge: Judge::new(games),
+            search: None,
             tracer: None,
             wake_at: None,
             buf: Vec::new(),
@@ -46,6 +86,11 @@ impl RelaySide {
     /// Writes down every message from now on.
     pub fn set_trace(&mut self, trace: Trace) {
         self.tracer = Some(Tracer::new(trace));
+    }
+
+    /// Has sessions found again from now on, if the relay asks for them.
+    pub fn set_finder(&mut self, finder: Finder, bell: Bell) {
+        self.search = Some(Search { finder, bell, finds: channel(), trails: BTreeMap::new() });
     }
 
     /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
@@ -147,6 +192,7 @@ impl RelaySide {
         while let Some((id, tick)) = outlet.recorder.poll_saved() {
             self.relay.handle(now, Input::Saved(id, tick));
         }
+        self.take_finds(now);
         let mut changed = false;
         self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {
@@ -166,16 +212,38 @@ impl RelaySide {
                 }
             }
         };
+        // Nobody has waited for what is left.
+        self.search.iter_mut().for_each(|search| search.trails.clear());
         changed
+    }
+
+    fn take_finds(&mut self, now: Time) {
+        let Some(search) = &mut self.search else { return };
+        while let Ok((key, found, trail)) = search.finds.1.try_recv() {
+            search.trails.extend(trail.map(|trail| (key.clone(), trail)));
+            self.relay.handle(now, Input::Found(key, found));
+        }
     }
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
-        let RelaySide { relay, judge, tracer, .. } = self;
+        let RelaySide { relay, judge, search, tracer, .. } = self;
         match output {
+            Output::Find(key) => match search {
+                Some(search) => search.look_for(key),
+                None => relay.handle(now, Input::Found(key, Found::New { uid: unix_ms() })),
+            },
             Output::Begun(id) => {
                 if let Some(session) = relay.session(id) {
-                    recorder.begin(Place::Session(id), session.facts());
+                    recorder.begin(Place::Session(id), session.facts(), session.uid());
+                }
+            }
+            Output::Resumed(id) => {
+                let facts = relay.session(id).map(Session::facts);
+                let key = facts.map(|facts| SessionKey { build: facts.build, name: facts.name.clone() });
+                let trail = key.zip(search.as_mut()).and_then(|(key, search)| search.trails.remove(&key));
+                if let Some(trail) = trail {
+                    recorder.resume(Place::Session(id), *trail);
                 }
             }
             Output::Record(id, record) => recorder.record(Place::Session(id), &record),

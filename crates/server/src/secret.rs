@@ -1,10 +1,13 @@
 //! The passphrase: from a file or the environment, never from the command line, where others could read it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use sametick_transport::clock::random;
 use sametick_wire::access::AccessKey;
+
+use crate::config::create_private;
 
 /// The environment variable that holds the passphrase.
 pub const VARIABLE: &str = "SAMETICK_SECRET";
@@ -74,6 +77,33 @@ impl Secret {
                 Ok(AccessKey::from_passphrase(&secret.ok_or_else(|| SecretError::Empty(path.clone()))?))
             }
         }
+    }
+}
+
+/// Where the key lies that claims to seats are made from.
+const CLAIMS_KEY: &str = "claims.key";
+
+/// What claims to come back to a seat are made from: made once and kept below the data folder, so that they hold over a restart.
+/// Whoever reads the file can take any seat.
+pub(crate) fn claims_key(data: &Path) -> io::Result<[u8; 32]> {
+    let path = data.join(CLAIMS_KEY);
+    let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    match fs::read(&path) {
+        Ok(bytes) => bytes.try_into().map_err(|_| {
+            said(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "not a key of 32 bytes; delete it to have a new one made",
+            ))
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let (key, new) = (random(), path.with_extension("new"));
+            fs::create_dir_all(data).map_err(said)?;
+            let mut file = create_private(&new).map_err(said)?;
+            file.write_all(&key).and_then(|()| file.sync_all()).map_err(said)?;
+            fs::rename(&new, &path).map_err(said)?;
+            Ok(key)
+        }
+        Err(error) => Err(said(error)),
     }
 }
 

@@ -9,17 +9,18 @@ use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::relay::RelayConfig;
 use sametick_store::saves::{Place, Retention};
 use sametick_transport::bell::Bell;
-use sametick_transport::clock::{Clock, random};
+use sametick_transport::clock::Clock;
 use sametick_transport::hub::{App, Links};
 use sametick_transport::keeper::Keeper;
 
 use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::courier::Courier;
+use crate::finder::Finder;
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, Listening};
 use crate::ping::PingServer;
-use crate::secret::Secret;
+use crate::secret::{Secret, claims_key};
 use crate::signals::{Hangups, Stops};
 use crate::status::Status;
 use crate::trace::Trace;
@@ -64,11 +65,12 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// What they say of the relay itself.
-    pub fn relay(&self) -> RelayConfig {
+    /// What they say of the relay itself, if it keeps its sessions below this folder.
+    pub fn relay(&self, data: &Path) -> io::Result<RelayConfig> {
         // What is closed is forgotten only once a save of it is on disk.
         let compaction = CompactionConfig { has_store: true, ..CompactionConfig::default() };
-        RelayConfig { ticks_per_packet: self.ticks_per_packet, secret: random(), compaction }
+        let secret = claims_key(data)?;
+        Ok(RelayConfig { ticks_per_packet: self.ticks_per_packet, secret, compaction, finds: true })
     }
 
     /// Has a server write down what these say.
@@ -83,8 +85,10 @@ impl RelayOptions {
             Some(0) => usize::MAX,
             Some(sessions) => sessions,
         };
-        let courier = Courier::start(data, self.store.as_ref(), Retention { sessions }, bell);
+        let store = self.store.as_ref();
+        let courier = Courier::start(data, store, Retention { sessions }, bell.clone());
         app.set_courier(courier.map_err(CommandError::Store)?);
+        app.set_finder(Finder::start(data, store).map_err(CommandError::Store)?, bell);
         if let Some(path) = &self.trace {
             app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
         }
@@ -110,7 +114,7 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 
 /// Relays until somebody ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
-    let app = ServerApp::relay_only(args.options.relay(), &args.listen.data, games.clone());
+    let app = ServerApp::relay_only(args.options.relay(&args.listen.data)?, &args.listen.data, games.clone());
     let mut listening = args.listen.doors().open(Clock::start(), |_| None).await?;
     let bell = Bell::default();
     listening.hub.set_bell(bell.clone());

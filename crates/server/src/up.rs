@@ -57,7 +57,7 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         is_strict: identity.requires_tokens(),
         hold_us: settings.hold.map_or(HOLD_US, |seconds| seconds * 1_000_000),
     };
-    let app = ServerApp::with_players(settings.relay.relay(), &data, games, players, keeping);
+    let app = ServerApp::with_players(settings.relay.relay(&data)?, &data, games, players, keeping);
     let mut app = settings.relay.equip(app, &data, bell)?;
     app.set_lobby(lobby);
     let stops = Stops::listen()?;

@@ -28,6 +28,8 @@ mod hall;
 mod identity;
 #[path = "it/kept.rs"]
 mod kept;
+#[path = "it/killed.rs"]
+mod killed;
 #[path = "it/live.rs"]
 mod live;
 #[path = "it/lockstep.rs"]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use sametick_lockstep::planted::{self, Bug};
-use sametick_lockstep::rows::{Opaque, row_as_bytes};
+use sametick_lockstep::rows::{Opaque, opaque_rows, row_as_bytes};
 use sametick_lockstep::session::{Facts, Save};
 use sametick_sim::{Inputs, Rng, Row, StateHash, Tick, from_canonical};
 use sametick_store::disk::{Disk, MemDisk};
@@ -318,22 +318,4 @@ impl Journal {
             }
         }
     }
-}
-
-/// The rows of a tick as the relay has them.
-fn opaque_rows(inputs: &TickInputs) -> Inputs<Opaque> {
-    let mut rows = Inputs::new();
-    for row in inputs.iter() {
-        if row.joined {
-            rows.join(row.seat);
-        }
-        match row.input {
-            Some(input) => rows.set(row.seat, Opaque::new(input).unwrap_or(Opaque::EMPTY)),
-            None => rows.omit(row.seat),
-        }
-        if row.left {
-            rows.leave(row.seat);
-        }
-    }
-    rows
 }

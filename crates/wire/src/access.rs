@@ -31,8 +31,7 @@ pub fn stretch(word: &str, salt: &[u8]) -> [u8; 32] {
     let params = argon2::Params::new(memory, passes, lanes, Some(32)).expect("the parameters are in range");
     let kdf = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
     let mut root = [0; 32];
-    kdf.hash_password_into(word.as_bytes(), salt, &mut root)
-        .expect("salt and output have good lengths");
+    kdf.hash_password_into(word.as_bytes(), salt, &mut root).expect("salt and output have good lengths");
     root
 }
 

@@ -278,8 +278,10 @@ async fn too_much(url: &str, cert: &str) {
     };
     let _ = tokio::time::timeout(Duration::from_secs(1), opening).await;
     assert!(more.len() <= 4, "{} streams besides the lanes", more.len());
-    greedy.session.send_datagram(vec![0; MAX_QUIC_DATAGRAM + 1]).unwrap();
-    greedy.lives_for().await;
+    // A datagram may be lost.
+    while greedy.session.send_datagram(vec![0; MAX_QUIC_DATAGRAM + 1]).is_ok()
+        && tokio::time::timeout(Duration::from_millis(100), greedy.lives_for()).await.is_err()
+    {}
 }
 
 /// Sends the same ping again and again, which means nothing the second time.

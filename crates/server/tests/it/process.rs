@@ -71,9 +71,12 @@ impl Server {
 
     /// The same with this in its environment.
     pub fn start_in(what: &[&str], folder: &Folder, args: &[&str], environment: &[(&str, &str)]) -> Server {
-        let ports = ["--udp", "0", "--quic", "0", "--ws", "0", "--wt", "0"];
         let mut serve = command(what);
-        serve.args(ports).args(args).current_dir(folder.path()).envs(environment.iter().copied());
+        for port in ["--udp", "--quic", "--ws", "--wt"] {
+            let any = [port, "0"];
+            serve.args(if args.contains(&port) { &[][..] } else { &any });
+        }
+        serve.args(args).current_dir(folder.path()).envs(environment.iter().copied());
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

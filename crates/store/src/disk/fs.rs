@@ -1,12 +1,12 @@
 //! Files of the operating system.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{Disk, Source};
 
-/// A file that is appended to.
+/// A file that is appended to, and locked as long as it is: nobody else writes it meanwhile.
 #[derive(Debug)]
 pub struct FsDisk {
     path: PathBuf,
@@ -17,7 +17,7 @@ impl FsDisk {
     /// A new file. An existing one is never overwritten.
     pub fn create(path: impl Into<PathBuf>) -> io::Result<FsDisk> {
         let path = path.into();
-        let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
+        let file = locked(OpenOptions::new().append(true).create_new(true).open(&path)?)?;
         // Without this, a loss of power may take the whole file: its name is data of the folder.
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         sync_folder(folder.unwrap_or(Path::new(".")))?;
@@ -27,8 +27,27 @@ impl FsDisk {
     /// The end of a file that is there.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<FsDisk> {
         let path = path.into();
-        let file = OpenOptions::new().append(true).open(&path)?;
+        let file = locked(OpenOptions::new().append(true).open(&path)?)?;
         Ok(FsDisk { path, file })
+    }
+
+    /// Whether somebody writes this file, here or in another process.
+    pub fn is_written(path: impl AsRef<Path>) -> io::Result<bool> {
+        match File::open(path)?.try_lock() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+fn locked(file: File) -> io::Result<File> {
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "somebody else writes it"))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -46,7 +65,8 @@ impl Disk for FsDisk {
             let what = format!("the first {len} bytes are no longer those that were written");
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
-        let file = OpenOptions::new().append(true).open(&self.path)?;
+        self.file.unlock()?;
+        let file = locked(OpenOptions::new().append(true).open(&self.path)?)?;
         file.set_len(len)?;
         file.sync_all()?;
         self.file = file;

@@ -186,7 +186,7 @@ pub fn streams(
 }
 
 /// What names a log rather than its content.
-const NAMES: [&str; 3] = ["kind", "session", "started_unix_ms"];
+const NAMES: [&str; 4] = ["kind", "session", "listed", "started_unix_ms"];
 
 fn headers(left: &Value, right: &Value, out: &mut Differences) {
     let fields = |header: &Value| -> BTreeMap<String, Value> {

@@ -47,7 +47,9 @@ pub fn header_to_json(header: &Header) -> Value {
         "setup": hex(&header.setup),
         "seed": header.seed,
         "rate_hz": header.rate.per_second(),
+        "seats": header.seats,
         "session": header.session,
+        "listed": header.listed,
         "started_unix_ms": header.started_unix_ms,
         "first_tick": header.first_tick.0,
     })

@@ -12,7 +12,7 @@
 pub(crate) const MAGIC: &[u8; 12] = b"sametick-log";
 
 /// The version of the format.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Magic and version.
 pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 2;

@@ -22,8 +22,12 @@ pub struct Header {
     pub seed: u64,
     /// Ticks a second.
     pub rate: TickRate,
+    /// How many seats there are.
+    pub seats: u16,
     /// The name of the session.
     pub session: String,
+    /// Whether strangers may be shown it.
+    pub listed: bool,
     /// When it began, in milliseconds of Unix time.
     pub started_unix_ms: u64,
     /// The first tick in this file: 1, or later in a segment that continues another.
@@ -48,13 +52,15 @@ struct Stored {
     setup: Vec<u8>,
     seed: u64,
     rate_hz: u16,
+    seats: u16,
     session: String,
+    listed: bool,
     started_unix_ms: u64,
     first_tick: Tick,
 }
 
 impl Header {
-    /// A header with nothing else known: 60 ticks a second from tick 1.
+    /// A header with nothing else known: 60 ticks a second from tick 1, without seats, not listed.
     pub fn new(game: impl Into<String>, session: impl Into<String>) -> Header {
         Header {
             game: game.into(),
@@ -64,7 +70,9 @@ impl Header {
             setup: Vec::new(),
             seed: 0,
             rate: TickRate::hz(60),
+            seats: 0,
             session: session.into(),
+            listed: false,
             started_unix_ms: 0,
             first_tick: Tick(1),
         }
@@ -88,7 +96,9 @@ impl Header {
             setup: self.setup.clone(),
             seed: self.seed,
             rate_hz: u16::try_from(self.rate.per_second()).unwrap_or(u16::MAX),
+            seats: self.seats,
             session: self.session.clone(),
+            listed: self.listed,
             started_unix_ms: self.started_unix_ms,
             first_tick: self.first_tick,
         };
@@ -105,7 +115,9 @@ impl Header {
             setup: stored.setup,
             seed: stored.seed,
             rate: (1..=1000).contains(&stored.rate_hz).then(|| TickRate::hz(stored.rate_hz))?,
+            seats: stored.seats,
             session: stored.session,
+            listed: stored.listed,
             started_unix_ms: stored.started_unix_ms,
             first_tick: stored.first_tick,
         };

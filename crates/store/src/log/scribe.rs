@@ -17,6 +17,7 @@ use super::encoder::{FrameInfo, LogEncoder};
 use super::header::{BadHeader, Header};
 use super::reader::{LogReader, OpenError, repair};
 use super::tail::Tail;
+use super::timeline::Position;
 use super::writer::Appender;
 
 /// How a [`Scribe`] behaves when its disk does not.
@@ -126,12 +127,24 @@ impl Scribe {
         path: impl Into<PathBuf>,
         header: &Header,
     ) -> Result<(FileLog, LogEncoder), BadHeader> {
-        let (path, encoder) = (path.into(), LogEncoder::new(header)?);
-        let log = self.begin(move || {
+        Ok((self.create_file(path.into()), LogEncoder::new(header)?))
+    }
+
+    /// The same for a log that goes on where another ended, or from a save.
+    pub fn create_at(
+        &self,
+        path: impl Into<PathBuf>,
+        header: &Header,
+        position: Position,
+    ) -> Result<(FileLog, LogEncoder), BadHeader> {
+        Ok((self.create_file(path.into()), LogEncoder::continued(header, position)?))
+    }
+
+    fn create_file(&self, path: PathBuf) -> FileLog {
+        self.begin(move || {
             path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             Ok(Appender::new(FsDisk::create(&path)?, &[]))
-        });
-        Ok((log, encoder))
+        })
     }
 
     /// Goes on with a log in a file: all of it is read, here and now, and a torn tail is cut, which the [`Tail`] tells.
@@ -141,9 +154,21 @@ impl Scribe {
         let existing = std::fs::read(&path)?;
         let mut reader = LogReader::open(&existing[..])?;
         let position = reader.verify()?.position;
-        let encoder = LogEncoder::resume(reader.header(), position);
-        let log = self.begin(move || Ok(Appender::new(FsDisk::open(&path)?, &existing)));
+        let header = reader.header().clone();
+        let (log, encoder) = self.resume_at(path, &header, position, existing);
         Ok((log, encoder, tail))
+    }
+
+    /// The same, of a log that has been read: where it ends, and all of its bytes.
+    pub fn resume_at(
+        &self,
+        path: impl Into<PathBuf>,
+        header: &Header,
+        position: Position,
+        existing: Vec<u8>,
+    ) -> (FileLog, LogEncoder) {
+        let (path, encoder) = (path.into(), LogEncoder::resume(header, position));
+        (self.begin(move || Ok(Appender::new(FsDisk::open(&path)?, &existing))), encoder)
     }
 
     /// A log on any disk. `open` is called on the thread, and again if it fails.

@@ -186,6 +186,17 @@ impl<'a> ColdLog<'a> {
         }
     }
 
+    /// The last tick it has; nothing if there is none here.
+    pub async fn last_tick(&self) -> Result<Option<Tick>, ColdError> {
+        if self.shelf.can_append() {
+            let Some(file) = self.read_file().await? else { return Ok(None) };
+            return Ok(Some(LogReader::open(&file[..])?.tail().last_tick));
+        }
+        let (manifest, _) = self.manifest().await?;
+        let last = manifest.logs().last().and_then(<[Segment]>::last);
+        Ok(last.map(|last| Tick((last.first.0 + last.ticks).saturating_sub(1))))
+    }
+
     /// Reads everything; nothing if the session has no log here.
     pub async fn read(&self) -> Result<Option<ColdFiles>, ColdError> {
         let Some(first) = self.shelf.get_range(&self.key.log(), 0..LOG_MAGIC.len() as u64).await? else {

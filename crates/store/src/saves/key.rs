@@ -28,9 +28,18 @@ impl SessionKey {
     /// assert_eq!(key.save(), "sessions/07070707070707070707070707070707/ada_s_den-1800000000000/save");
     /// ```
     pub fn of(build: BuildId, name: &str, started_unix_ms: u64) -> SessionKey {
-        let allowed = |letter: char| if is_letter(letter) { letter } else { '_' };
-        let name: String = name.chars().map(allowed).take(MAX_PLACE_BYTES).collect();
-        SessionKey { build, id: format!("{name}-{started_unix_ms}") }
+        SessionKey { build, id: format!("{}{started_unix_ms}", beginning(name)) }
+    }
+
+    /// What the keys of all sessions of this name begin with, and perhaps those of some others.
+    pub fn prefix_of(build: BuildId, name: &str) -> String {
+        format!("{SESSIONS}{build}/{}", beginning(name))
+    }
+
+    /// When the session began, if it is one of this name. Different names may look the same here.
+    pub fn started_unix_ms(&self, name: &str) -> Option<u64> {
+        let number = self.id.strip_prefix(&beginning(name))?;
+        number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse().ok())?
     }
 
     /// The session with this id, if it is one.
@@ -85,6 +94,13 @@ impl fmt::Display for SessionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SESSIONS}{}/{}", self.build, self.id)
     }
+}
+
+/// What the ids of all sessions of a name begin with.
+fn beginning(name: &str) -> String {
+    let allowed = |letter: char| if is_letter(letter) { letter } else { '_' };
+    let name: String = name.chars().map(allowed).take(MAX_PLACE_BYTES).collect();
+    format!("{name}-")
 }
 
 fn is_letter(letter: char) -> bool {

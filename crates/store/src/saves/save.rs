@@ -153,7 +153,7 @@ struct Stored {
 }
 
 impl SaveInfo {
-    /// What a log says about the session, and nothing yet of a state: tick 0, the hash of no bytes, one seat.
+    /// What a log says about the session, and nothing yet of a state: tick 0, the hash of no bytes.
     pub fn of_log(header: &Header, session_id: impl Into<String>) -> SaveInfo {
         SaveInfo {
             game: header.game.clone(),
@@ -165,12 +165,30 @@ impl SaveInfo {
             setup: header.setup.clone(),
             seed: header.seed,
             rate: header.rate,
-            seats: 1,
+            seats: header.seats,
             tick: Tick::ZERO,
             hash: StateHash::of_bytes(&[]),
             started_unix_ms: header.started_unix_ms,
             saved_unix_ms: header.started_unix_ms,
-            listed: false,
+            listed: header.listed,
+        }
+    }
+
+    /// The header of a log that goes on after it.
+    pub fn header(&self) -> Header {
+        Header {
+            game: self.game.clone(),
+            build: self.build,
+            commit: self.commit.clone(),
+            schema: self.schema,
+            setup: self.setup.clone(),
+            seed: self.seed,
+            rate: self.rate,
+            seats: self.seats,
+            session: self.session.clone(),
+            listed: self.listed,
+            started_unix_ms: self.started_unix_ms,
+            first_tick: self.tick.next(),
         }
     }
 

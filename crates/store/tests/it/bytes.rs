@@ -75,37 +75,37 @@ fn golden_bytes() {
     let expected = [
         // The preamble and the header.
         concat!(
-            "73616d657469636b2d6c6f670100b80204706f6e6700000000000000000000000000000000073031",
+            "73616d657469636b2d6c6f670200c00204706f6e6700000000000000000000000000000000073031",
             "32336162630000000000000000000000000000000000000000000000000000000000000000030102",
-            "03073c0364656e80a0f1c2b134011c91e306",
+            "03073c000364656e0080a0f1c2b134016b8302a9",
         ),
         // The first group.
-        "21475250a7000001004a82d1ce",
+        "21475250a700000100793d670b",
         // Joined, thrice.
-        "1e70001b0b230aafa1f0511f",
-        "369176d89a719ac7d0497c1d8c8146b864e3",
-        "0e435774a82a0d8b",
+        "1e70001b0b230aafdf3662a7",
+        "369176d89a719ac7d0497c1d8c810fa9f42e",
+        "0e435774c882eee9",
         // Ticks 1 and 2.
-        "12f0799a1dc5df9b76",
-        "1ee3be7f2bc285c431df0a48",
+        "12f0799a1d0faf3f17",
+        "1ee3be7f2bc285c4314875dc",
         // Left, kicked, timed out.
-        "0a1860acfbb5c5",
-        "0a19bf43080716",
-        "0a37530c8c6b08",
+        "0a18603950a5b8",
+        "0a19bf3091083d",
+        "0a37537f156423",
         // Check, dissent, snapshot, desync, dispute.
-        "2a15a2424c8397e4b17e34d31540ce",
-        "2a094eec919c8e671c71c7d7e68b24",
-        "3e0b06f8f028f5c28f5b2e8e1fe76c29b2ee4d17",
-        "0a086687d8afe2",
-        "0607dffc20cc",
+        "2a15a2424c8397e4b17e341dd9f79f",
+        "2a094eec919c8e671c71c770ff40d5",
+        "3e0b06f8f028f5c28f5b2e8e1fe76c295f1d3e66",
+        "0a0866f441a0c9",
+        "0607647d605f",
         // Ticks 3 and 4, the last with nobody there.
-        "0afb586e911648",
-        "06d4870f5e82",
+        "0afb58d6662c20",
+        "06d43c8e1e11",
         // The rewind is a group.
-        "49475250a7a901010303000000070000c80000a561072c",
+        "49475250a7a901010303000000070000c8000094786ced",
         // End, resumed.
-        "0a35d0b7482248",
-        "26648b428b40b77465fdf90ffe15",
+        "0a35d022e33235",
+        "26648b428b40b77465fdaf0b2c0b",
     ];
     assert_eq!(frames(&records), expected);
 }
@@ -126,15 +126,15 @@ fn golden_bytes_of_high_seats() {
     records.push(Record::Dissent { tick: Tick(1), seat: Seat(999), hash: StateHash(1) });
     let expected = [
         // Joined, five times.
-        "12700002af3a0b9016",
-        "0e9eb26a14ba575c",
-        "16935bb6ef076c010ab9",
-        "16974af14f05bbc464b8",
-        "16913ee06e5c8dccae52",
-        "1ef6e4f79cc5461658743fc4",
+        "12700002affe321634",
+        "0e9eb26a7412b43e",
+        "16935bb6ef07e0ab0411",
+        "16974af14f05de4d9b45",
+        "16913ee06e5c0166a0fa",
+        "1ef6e4f79cc5461658e34050",
         // The rewind is a group, and names all of them.
-        "75475250a748010205000000fe0000ffff000000ff00010000ffe7030000cbc9608b",
-        "365fffe07ce00000000000000037598e107c",
+        "75475250a748010205000000fe0000ffff000000ff00010000ffe7030000fa7fad07",
+        "365fffe07ce0000000000000003731533bc4",
     ];
     assert_eq!(frames(&records)[2..], expected);
     assert_eq!(read_all(&log_of(&records, EncoderOptions::at(60))), records);

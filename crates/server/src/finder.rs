@@ -1,0 +1,296 @@
+//! Looks for sessions that are not running, on a thread of its own: in the data folder, and in the store if there is one. Which
+//! of the two has more of a session decides.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sametick_sim::{BuildId, Tick, Time};
+use sametick_store::disk::FsDisk;
+use sametick_store::log::repair;
+use sametick_store::saves::{
+    ColdLog, FolderShelf, Place, Save, SaveSync, SessionKey, Shelf, Todo, Trouble, at_once, describe_save,
+};
+use sametick_transport::clock::unix_ms;
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+use tokio::time::timeout;
+
+use crate::trail::Trail;
+
+/// How long the store may take to say what it has of a session: play waits for that.
+const STORE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long somebody may go on writing a log before its session counts as theirs: one that is over, or whose server was just
+/// killed, lets go of it in no time.
+const WRITER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How often a log that somebody writes is looked at.
+const WRITER_LOOK: Duration = Duration::from_millis(10);
+
+/// How many sessions of a name are looked at, from the newest on. More than one only if names look the same as keys.
+const MAX_LOOKS: usize = 8;
+
+/// What was looked for.
+pub(crate) enum Sought {
+    /// There is nothing: it may begin under this number, which none of its name had.
+    New(u64),
+    /// It can go on.
+    Kept(Box<Trail>),
+}
+
+type Then = Box<dyn FnOnce(Sought) + Send>;
+
+struct Wish {
+    build: BuildId,
+    name: String,
+    then: Then,
+}
+
+/// The thread that looks for sessions.
+pub(crate) struct Finder {
+    wishes: Option<mpsc::UnboundedSender<Wish>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Finder {
+    /// One that looks in the data folder, and in another place if there is one.
+    pub fn start(data: &Path, store: Option<&Place>) -> Result<Finder, Trouble> {
+        let local = FolderShelf::open(data)?;
+        let store = store.map(|place| Ok::<_, Trouble>((place.open()?, place.to_string()))).transpose()?;
+        let (wishes, mut todo) = mpsc::unbounded_channel::<Wish>();
+        let mut seeker = Seeker { data: data.to_owned(), local, store, last: 0 };
+        let thread = std::thread::Builder::new().name("finder".into()).spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let look = async {
+                while let Some(Wish { build, name, then }) = todo.recv().await {
+                    then(seeker.seek(build, &name).await);
+                }
+            };
+            match runtime {
+                Ok(runtime) => LocalSet::new().block_on(&runtime, look),
+                Err(error) => tracing::error!(%error, "no session is found again"),
+            }
+        });
+        let thread = thread.map_err(|error| Trouble(format!("no thread to find sessions: {error}")))?;
+        Ok(Finder { wishes: Some(wishes), thread: Some(thread) })
+    }
+
+    /// Looks for the newest session of a name. What to do then is done on another thread.
+    pub fn find(&self, build: BuildId, name: &str, then: impl FnOnce(Sought) + Send + 'static) {
+        let wish = Wish { build, name: name.to_owned(), then: Box::new(then) };
+        if let Some(wishes) = &self.wishes {
+            // A thread that is gone has said why.
+            let _ = wishes.send(wish);
+        }
+    }
+}
+
+impl Drop for Finder {
+    fn drop(&mut self) {
+        self.wishes = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported by the panic itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread knows.
+struct Seeker {
+    data: PathBuf,
+    local: FolderShelf,
+    store: Option<(Arc<dyn Shelf>, String)>,
+    /// The last number that was given to a session.
+    last: u64,
+}
+
+/// Where there is something of a session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    here: bool,
+    there: bool,
+}
+
+/// Somebody else has it.
+struct InUse;
+
+impl Seeker {
+    async fn seek(&mut self, build: BuildId, name: &str) -> Sought {
+        let mut seen = BTreeMap::<u64, (SessionKey, Seen)>::new();
+        for (started, key) in keys_of(&self.local, build, name).await.unwrap_or_default() {
+            seen.entry(started).or_insert((key, Seen::default())).1.here = true;
+        }
+        for (started, key) in self.keys_there(build, name).await {
+            seen.entry(started).or_insert((key, Seen::default())).1.there = true;
+        }
+        let newest = seen.last_key_value().map_or(0, |(started, _)| *started);
+        for (key, seen) in seen.into_values().rev().take(MAX_LOOKS) {
+            match self.take_up(&key, name, seen).await {
+                Ok(Some(trail)) => {
+                    let (session, tick) = (key.id(), trail.last().0);
+                    tracing::info!(session, tick, "a session is found again");
+                    return Sought::Kept(Box::new(trail));
+                }
+                Ok(None) => {}
+                Err(InUse) => {
+                    tracing::warn!(
+                        session = key.id(),
+                        "another server has this session; one of the same name begins"
+                    );
+                    break;
+                }
+            }
+        }
+        self.last = unix_ms().max(self.last + 1).max(newest + 1);
+        Sought::New(self.last)
+    }
+
+    async fn keys_there(&self, build: BuildId, name: &str) -> Vec<(u64, SessionKey)> {
+        let Some((shelf, place)) = &self.store else { return Vec::new() };
+        match within(keys_of(&**shelf, build, name)).await {
+            Ok(keys) => keys,
+            Err(why) => {
+                tracing::warn!(session = name, place, %why, "what the store has of a session is not known");
+                Vec::new()
+            }
+        }
+    }
+
+    /// What there is of a session, from where there is more of it.
+    async fn take_up(&self, key: &SessionKey, name: &str, seen: Seen) -> Result<Option<Trail>, InUse> {
+        let here = if seen.here { self.take_here(key, name).await? } else { None };
+        let there = match &self.store {
+            Some((shelf, place)) if seen.there => {
+                let last = here.as_ref().map(Trail::last);
+                let there = within(take_there(&**shelf, key, name, last)).await;
+                there.unwrap_or_else(|why| {
+                    let session = key.id();
+                    tracing::warn!(session, place, %why, "what the store has of a session is not used");
+                    None
+                })
+            }
+            _ => None,
+        };
+        let Some(there) = there else { return Ok(here) };
+        match self.bring_here(key, &there) {
+            Ok(()) => Ok(Some(there)),
+            Err(error) => {
+                tracing::error!(session = key.id(), %error, "a session cannot be brought here from the store");
+                Ok(here)
+            }
+        }
+    }
+
+    /// What the data folder has.
+    async fn take_here(&self, key: &SessionKey, name: &str) -> Result<Option<Trail>, InUse> {
+        let path = self.data.join(key.log());
+        let mut waited = Duration::ZERO;
+        while FsDisk::is_written(&path).unwrap_or(false) {
+            if waited >= WRITER_PATIENCE {
+                return Err(InUse);
+            }
+            tokio::time::sleep(WRITER_LOOK).await;
+            waited += WRITER_LOOK;
+        }
+        // What cannot be repaired is said below.
+        let _ = repair(&path);
+        let save = at_once(self.local.get(&key.save())).ok().flatten();
+        let save = save.and_then(|content| Save::from_bytes(&content.bytes).ok());
+        let trail = match Trail::new(name, fs::read(&path).ok(), save) {
+            Ok(trail) => trail,
+            Err(why) => {
+                tracing::warn!(session = key.id(), why, "what is here of a session is of no use");
+                return Ok(None);
+            }
+        };
+        if let Some(why) = &trail.flaw {
+            tracing::error!(session = key.id(), why, "not everything of a session can be used");
+        }
+        if trail.log.is_none() {
+            set_aside(&path).unwrap_or_else(|error| tracing::error!(%error, "a log cannot be set aside"));
+        }
+        Ok(Some(trail))
+    }
+
+    /// Has what the store had of a session in the data folder as well, so that its log goes on here.
+    fn bring_here(&self, key: &SessionKey, trail: &Trail) -> io::Result<()> {
+        let path = self.data.join(key.log());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        set_aside(&path)?;
+        if let Some(tape) = &trail.log {
+            let mut file = fs::File::create_new(&path)?;
+            file.write_all(&tape.bytes).and_then(|()| file.sync_all())?;
+        }
+        let Some((save, bytes)) = trail.save.as_ref().and_then(|save| Some((save, save.to_bytes().ok()?)))
+        else {
+            return Ok(());
+        };
+        let mut sync = SaveSync::new(save.info.clone(), 0);
+        while at_once(sync.advance(&self.local, &key.save(), &bytes, &|| Time::ZERO)) {}
+        match sync.todo(Time::ZERO) {
+            Todo::Done(_) => Ok(()),
+            _ => Err(io::Error::other(sync.trouble().unwrap_or("the save is not written").to_owned())),
+        }
+    }
+}
+
+/// The sessions of a name, and when they began.
+async fn keys_of(shelf: &dyn Shelf, build: BuildId, name: &str) -> Result<Vec<(u64, SessionKey)>, Trouble> {
+    let listed = shelf.list(&SessionKey::prefix_of(build, name)).await?;
+    let mut keys: Vec<(u64, SessionKey)> = listed
+        .iter()
+        .filter_map(|listed| SessionKey::of_object(&listed.key))
+        .filter_map(|(key, _)| Some((key.started_unix_ms(name)?, key)))
+        .collect();
+    keys.dedup();
+    Ok(keys)
+}
+
+/// What a store has of a session, if it is more than up to `last`.
+async fn take_there(
+    shelf: &dyn Shelf,
+    key: &SessionKey,
+    name: &str,
+    last: Option<Tick>,
+) -> Result<Option<Trail>, Trouble> {
+    let cold = ColdLog::new(shelf, key);
+    let unreadable = |error| Trouble(format!("the log: {error}"));
+    let saved = describe_save(shelf, key).await?.and_then(Result::ok).map(|info| info.tick);
+    // A log that cannot be read does not hide a save.
+    let logged = cold.last_tick().await;
+    if last.is_some_and(|last| saved.max(logged.as_ref().ok().copied().flatten()) <= Some(last)) {
+        return Ok(None);
+    }
+    let log = match logged {
+        Ok(_) => cold.read().await.map_err(unreadable)?.and_then(|mut logs| logs.files.pop()),
+        Err(error) => {
+            tracing::warn!(session = key.id(), %error, "the log in the store cannot be read");
+            None
+        }
+    };
+    let save = shelf.get(&key.save()).await?.and_then(|content| Save::from_bytes(&content.bytes).ok());
+    let trail = Trail::new(name, log, save).map_err(Trouble)?;
+    Ok(Some(trail).filter(|trail| last.is_none_or(|last| trail.last() > last)))
+}
+
+/// The answer of a store, if it comes in time.
+async fn within<T>(answer: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    timeout(STORE_PATIENCE, answer).await.unwrap_or_else(|_| Err(Trouble("it does not answer".into())))
+}
+
+/// Gives a file another name, if it is there: nothing is overwritten.
+fn set_aside(path: &Path) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-until-{}", unix_ms()));
+    match fs::rename(path, path.with_file_name(name)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
