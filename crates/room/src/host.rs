@@ -87,6 +87,8 @@ pub enum Input<'a> {
     Keep(Member),
     /// A seat waits for a player for so long: they were there before the host was.
     Hold(Seat, PlayerId, u64),
+    /// What is kept of the place so far, in a host that [goes on](Host::resume): nothing of it comes into the game.
+    Remembered(&'a [u8]),
     /// The time of `WakeAt` has come.
     Timeout,
 }
@@ -158,8 +160,10 @@ pub struct HostStats {
 pub struct Host<G: Hosted> {
     config: HostConfig,
     now: Time,
-    /// When tick 0 was.
+    /// When the tick was that it began after.
     start: Time,
+    /// That tick.
+    began: Tick,
     tick: Tick,
     state: G,
     layout: Layout,
@@ -205,17 +209,28 @@ impl<G: Hosted> Host<G> {
     /// # Panics
     /// If the game updates more often than it steps.
     pub fn new(now: Time, setup: &G::Setup, config: HostConfig) -> Host<G> {
+        Host::resume(now, config, (Tick::ZERO, G::new(setup)), &[])
+    }
+
+    /// A room that goes on after a tick, in the state it had then. On these seats somebody sat: they have left in the next tick,
+    /// unless they have come back by then.
+    ///
+    /// # Panics
+    /// If the game updates more often than it steps.
+    pub fn resume(now: Time, config: HostConfig, (tick, state): (Tick, G), taken: &[Seat]) -> Host<G> {
         assert!(G::UPDATES.per_second() <= G::RATE.per_second(), "updates are made of steps");
         let layout = Layout::of::<G>();
         let seats = usize::from(config.seats).min(MAX_SEATS);
+        let chair = |seat| taken.contains(&seat).then(|| Box::new(Chair::absent()));
         Host {
             config,
             now,
             start: now,
-            tick: Tick::ZERO,
-            state: G::new(setup),
+            began: tick,
+            tick,
+            state,
             claims: Claims::new(&config.secret, 0),
-            chairs: (0..seats).map(|_| None).collect(),
+            chairs: (0..seats as u16).map(Seat).map(chair).collect(),
             who: BTreeMap::new(),
             keeping: Keeping::new(seats),
             crews: BTreeMap::new(),
@@ -228,7 +243,7 @@ impl<G: Hosted> Host<G> {
             inputs: Inputs::new(),
             arrived: Vec::new(),
             rows: [const { TickInputs::new() }; MAX_CATCH_UP as usize],
-            said: Tick::ZERO,
+            said: tick,
             events: Events::default(),
             outbox: Outbox::default(),
             stats: HostStats::default(),
@@ -253,6 +268,12 @@ impl<G: Hosted> Host<G> {
     /// What happened on every seat in the tick that [`Output::Stepped`] said last, as the log has it.
     pub fn inputs(&self) -> &TickInputs {
         &self.rows[row_of(self.said)]
+    }
+
+    /// On which seats somebody sits in the game, as far as it was stepped.
+    pub fn taken(&self) -> impl Iterator<Item = Seat> {
+        let chairs = (0..).map(Seat).zip(&self.chairs);
+        chairs.filter(|(_, chair)| chair.as_ref().is_some_and(|chair| !chair.joined)).map(|(seat, _)| seat)
     }
 
     /// How many seats there are.
@@ -301,6 +322,7 @@ impl<G: Hosted> Host<G> {
             Input::Bring(whose, bytes) => self.keeping.bring(whose, bytes),
             Input::Keep(member) => self.keep_member(member),
             Input::Hold(seat, player, for_us) => self.hold(seat, player, for_us),
+            Input::Remembered(parts) => self.keeping.remember(parts),
             Input::Timeout => self.on_time(),
         }
     }
@@ -315,7 +337,7 @@ impl<G: Hosted> Host<G> {
     }
 
     fn due(&self, tick: Tick) -> Time {
-        self.start.plus_micros(G::RATE.due_micros(tick))
+        due::<G>(self.start, self.began, tick)
     }
 
     fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
@@ -340,11 +362,11 @@ impl<G: Hosted> Host<G> {
     }
 
     fn on_inputs(&mut self, member: Member, bytes: &[u8]) -> Result<(), Malformed> {
-        let (now, start, present) = (self.now, self.start, self.tick);
+        let (now, start, began, present) = (self.now, self.start, self.began, self.tick);
         let seat = self.who.get(&member).and_then(|who| who.seat).ok_or(Malformed::Forbidden)?;
         let chair = self.chairs[seat.index()].as_mut().ok_or(Malformed::Forbidden)?;
         read_inputs(bytes, present, |tick, input| {
-            let due = start.plus_micros(G::RATE.due_micros(tick));
+            let due = due::<G>(start, began, tick);
             chair.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);
         })
     }
@@ -444,6 +466,11 @@ impl<G: Hosted> Host<G> {
         seated.sort_by_key(|seated| seated.seat);
         seated
     }
+}
+
+/// When a tick is due, of a room that stood at a tick at its start.
+fn due<G: Hosted>(start: Time, began: Tick, tick: Tick) -> Time {
+    start.plus_micros(G::RATE.due_micros(tick).saturating_sub(G::RATE.due_micros(began)))
 }
 
 /// Where the inputs of a tick are kept for a while.

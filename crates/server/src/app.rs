@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Instant;
 
 use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
@@ -24,8 +25,9 @@ use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
 use crate::recorder::{Place, Recorder};
 use crate::relay::RelaySide;
+use crate::rooms::archive::{Archive, save_room, save_rooms};
 use crate::rooms::scripts::Scripts;
-use crate::rooms::{self, Input, Keeping, Rooms, TickTimes};
+use crate::rooms::{self, Input, Keeping, Mark, Past, Resumed, Rooms, TickTimes};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -53,6 +55,7 @@ pub struct ServerApp {
     rooms_at: Option<Time>,
     scripts: Scripts,
     players: Option<Players>,
+    archive: Option<Archive>,
     recorder: Recorder,
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
@@ -108,6 +111,7 @@ impl ServerApp {
             rooms_at: None,
             scripts: Scripts::default(),
             players: None,
+            archive: None,
             recorder: Recorder::new(data, games),
             members: HashMap::new(),
             keys: HashMap::new(),
@@ -179,11 +183,17 @@ impl ServerApp {
 
     /// Has sessions found again from now on. The bell is rung when one is.
     pub(crate) fn set_finder(&mut self, finder: Finder, bell: Bell) {
-        self.relay.set_finder(finder, bell);
+        let finder = Rc::new(finder);
+        self.relay.set_finder(Rc::clone(&finder), bell.clone());
+        if let Some(rooms) = &mut self.rooms {
+            rooms.set_finds();
+            self.archive = Some(Archive::new(finder, bell));
+        }
     }
 
     /// Waits until everything is written. Returns whether it is.
     pub fn close(mut self) -> bool {
+        self.rooms.iter().for_each(|rooms| save_rooms(&mut self.recorder, rooms));
         let are_known = self.players.is_none_or(Players::close);
         let are_saved = self.relay.close(&mut self.recorder);
         self.recorder.close() && are_saved && are_known
@@ -234,8 +244,16 @@ impl ServerApp {
         let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) else { return changed };
         loop {
             let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
-            let (at, has_changed) =
-                drain_rooms(now, rooms, &mut outlet, self.players.as_mut(), &mut self.buf);
+            if let Some(archive) = &self.archive {
+                archive.deliver(now, rooms, self.players.as_mut());
+            }
+            let (at, has_changed) = drain_rooms(
+                now,
+                rooms,
+                &mut outlet,
+                (self.players.as_mut(), self.archive.as_ref()),
+                &mut self.buf,
+            );
             self.rooms_at = at;
             changed |= has_changed;
             // What scripts are told may make them want something of the rooms, and so does what the database answers.
@@ -268,7 +286,7 @@ fn drain_rooms(
     now: Time,
     rooms: &mut Rooms,
     outlet: &mut Outlet<'_>,
-    mut players: Option<&mut Players>,
+    (mut players, archive): (Option<&mut Players>, Option<&Archive>),
     buf: &mut Vec<u8>,
 ) -> (Option<Time>, bool) {
     let mut changed = false;
@@ -276,14 +294,34 @@ fn drain_rooms(
         match (rooms.poll_output(buf), &mut players) {
             (rooms::Output::Ask(member, question), Some(players)) => players.ask(now, member, question),
             (rooms::Output::Save(write), Some(players)) => players.save(write),
-            (rooms::Output::Flush(mark), Some(players)) => players.flush(mark),
+            (rooms::Output::Flush(mark), Some(players)) => match (mark, archive) {
+                (Mark::Room(id, _), Some(archive)) => archive.keep(outlet.recorder, id, mark),
+                _ => players.flush(mark),
+            },
             (output, _) => match output {
                 rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
                 rooms::Output::Close(member, why) => outlet.close(member, why),
+                rooms::Output::Find(key) => match archive {
+                    Some(archive) => archive.look_for(key, rooms),
+                    None => rooms.sought(now, &key, Past::None(unix_ms())),
+                },
                 rooms::Output::Begun(id) => {
                     changed = true;
                     if let Some(room) = rooms.room(id) {
-                        outlet.recorder.begin(Place::Room(id), room.facts(), unix_ms());
+                        outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
+                    }
+                }
+                rooms::Output::Resumed(id, resumed) => {
+                    changed = true;
+                    let Resumed { trail, seats } = *resumed;
+                    let last = trail.last();
+                    outlet.recorder.resume(Place::Room(id), trail, seats);
+                    // As in lockstep, this is how a log says that a session was taken up again.
+                    outlet.recorder.record(Place::Room(id), &Record::Rewind { to: last });
+                }
+                rooms::Output::SaveRoom(id) => {
+                    if let Some(room) = rooms.room(id) {
+                        save_room(outlet.recorder, id, room);
                     }
                 }
                 rooms::Output::Record(id, record) => {

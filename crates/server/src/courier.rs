@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sametick_lockstep::session::SessionId;
 use sametick_sim::Tick;
 use sametick_store::log::LogReader;
 use sametick_store::saves::{
@@ -23,6 +22,8 @@ use sametick_wire::backoff::Backoff;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::recorder;
+
 /// How long a server that ends waits for what is under way.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -31,14 +32,14 @@ const MAX_RACES: u32 = 8;
 
 /// A save on its way.
 struct Packed {
-    id: SessionId,
+    id: recorder::Place,
     key: SessionKey,
     info: SaveInfo,
     bytes: Vec<u8>,
 }
 
 enum Job {
-    Bring(SessionId, SessionKey, Box<Save>),
+    Bring(recorder::Place, SessionKey, Box<Save>),
     /// A session is over, and its log is written.
     End(SessionKey),
     /// Deletes old sessions, but none of these.
@@ -59,7 +60,7 @@ struct Target {
 /// The thread that carries saves.
 pub(crate) struct Courier {
     jobs: Option<mpsc::UnboundedSender<Job>>,
-    saved: Receiver<(SessionId, Tick)>,
+    saved: Receiver<(recorder::Place, Tick)>,
     thread: Option<JoinHandle<bool>>,
 }
 
@@ -89,7 +90,7 @@ impl Courier {
     }
 
     /// What is to be called to have a save brought to where it is kept. Never waits.
-    pub fn bring(&self, id: SessionId, key: SessionKey, save: Save) -> impl FnOnce() + Send + use<> {
+    pub fn bring(&self, id: recorder::Place, key: SessionKey, save: Save) -> impl FnOnce() + Send + use<> {
         self.later(Job::Bring(id, key, Box::new(save)))
     }
 
@@ -105,7 +106,7 @@ impl Courier {
     }
 
     /// The next save that is in the data folder, if that is so in time.
-    pub fn wait(&self, at_most: Duration) -> Option<(SessionId, Tick)> {
+    pub fn wait(&self, at_most: Duration) -> Option<(recorder::Place, Tick)> {
         self.saved.recv_timeout(at_most).ok()
     }
 
@@ -115,7 +116,7 @@ impl Courier {
     }
 
     /// A save that is in the data folder since, if any. Never waits.
-    pub fn poll(&self) -> Option<(SessionId, Tick)> {
+    pub fn poll(&self) -> Option<(recorder::Place, Tick)> {
         self.saved.try_recv().ok()
     }
 
@@ -139,7 +140,7 @@ struct Rounds {
     data: PathBuf,
     keep: Retention,
     clock: Clock,
-    news: Sender<(SessionId, Tick)>,
+    news: Sender<(recorder::Place, Tick)>,
     bell: Bell,
 }
 
@@ -205,7 +206,7 @@ impl Rounds {
     }
 }
 
-fn pack(id: SessionId, key: SessionKey, save: Save) -> Option<Arc<Packed>> {
+fn pack(id: recorder::Place, key: SessionKey, save: Save) -> Option<Arc<Packed>> {
     match save.to_bytes() {
         Ok(bytes) => Some(Arc::new(Packed { id, key, info: save.info, bytes })),
         Err(error) => {
@@ -238,7 +239,7 @@ impl Way {
     async fn carry(
         self,
         mut newest: watch::Receiver<Arc<Packed>>,
-        news: Option<(Sender<(SessionId, Tick)>, Bell)>,
+        news: Option<(Sender<(recorder::Place, Tick)>, Bell)>,
     ) {
         loop {
             let packed = newest.borrow_and_update().clone();

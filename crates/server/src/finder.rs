@@ -5,16 +5,21 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sametick_lockstep::relay;
 use sametick_sim::{BuildId, Tick, Time};
 use sametick_store::disk::FsDisk;
 use sametick_store::log::repair;
 use sametick_store::saves::{
-    ColdLog, FolderShelf, Place, Save, SaveSync, SessionKey, Shelf, Todo, Trouble, at_once, describe_save,
+    ColdLog, FolderShelf, Mode, Place, Save, SaveSync, SessionKey, Shelf, Todo, Trouble, at_once,
+    describe_save,
 };
+use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use tokio::sync::mpsc;
 use tokio::task::LocalSet;
@@ -47,6 +52,7 @@ type Then = Box<dyn FnOnce(Sought) + Send>;
 
 struct Wish {
     build: BuildId,
+    mode: Mode,
     name: String,
     then: Then,
 }
@@ -67,8 +73,8 @@ impl Finder {
         let thread = std::thread::Builder::new().name("finder".into()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let look = async {
-                while let Some(Wish { build, name, then }) = todo.recv().await {
-                    then(seeker.seek(build, &name).await);
+                while let Some(Wish { build, mode, name, then }) = todo.recv().await {
+                    then(seeker.seek(build, mode, &name).await);
                 }
             };
             match runtime {
@@ -81,8 +87,8 @@ impl Finder {
     }
 
     /// Looks for the newest session of a name. What to do then is done on another thread.
-    pub fn find(&self, build: BuildId, name: &str, then: impl FnOnce(Sought) + Send + 'static) {
-        let wish = Wish { build, name: name.to_owned(), then: Box::new(then) };
+    fn find(&self, mode: Mode, key: &relay::SessionKey, then: impl FnOnce(Sought) + Send + 'static) {
+        let wish = Wish { build: key.build, mode, name: key.name.clone(), then: Box::new(then) };
         if let Some(wishes) = &self.wishes {
             // A thread that is gone has said why.
             let _ = wishes.send(wish);
@@ -97,6 +103,43 @@ impl Drop for Finder {
             // A panic has been reported by the panic itself.
             let _ = thread.join();
         }
+    }
+}
+
+/// Has sessions of one mode looked for, and hears what there is of them.
+pub(crate) struct Search<T> {
+    finder: Rc<Finder>,
+    mode: Mode,
+    bell: Bell,
+    sender: Sender<(relay::SessionKey, T)>,
+    found: Receiver<(relay::SessionKey, T)>,
+}
+
+impl<T: Send + 'static> Search<T> {
+    /// With this finder; the bell is rung when something is known.
+    pub fn new(finder: Rc<Finder>, mode: Mode, bell: Bell) -> Search<T> {
+        let (sender, found) = channel();
+        Search { finder, mode, bell, sender, found }
+    }
+
+    /// Looks for a session. What is to be made of it is made on another thread.
+    pub fn look_for(
+        &self,
+        key: relay::SessionKey,
+        make: impl FnOnce(&relay::SessionKey, Sought) -> T + Send + 'static,
+    ) {
+        let (sender, bell) = (self.sender.clone(), self.bell.clone());
+        self.finder.find(self.mode, &key.clone(), move |sought| {
+            let made = make(&key, sought);
+            // The server may have stopped meanwhile.
+            let _ = sender.send((key, made));
+            bell.ring();
+        });
+    }
+
+    /// What is known since, if anything. Never waits.
+    pub fn poll(&self) -> Option<(relay::SessionKey, T)> {
+        self.found.try_recv().ok()
     }
 }
 
@@ -120,12 +163,12 @@ struct Seen {
 struct InUse;
 
 impl Seeker {
-    async fn seek(&mut self, build: BuildId, name: &str) -> Sought {
+    async fn seek(&mut self, build: BuildId, mode: Mode, name: &str) -> Sought {
         let mut seen = BTreeMap::<u64, (SessionKey, Seen)>::new();
-        for (started, key) in keys_of(&self.local, build, name).await.unwrap_or_default() {
+        for (started, key) in keys_of(&self.local, build, mode, name).await.unwrap_or_default() {
             seen.entry(started).or_insert((key, Seen::default())).1.here = true;
         }
-        for (started, key) in self.keys_there(build, name).await {
+        for (started, key) in self.keys_there(build, mode, name).await {
             seen.entry(started).or_insert((key, Seen::default())).1.there = true;
         }
         let newest = seen.last_key_value().map_or(0, |(started, _)| *started);
@@ -150,9 +193,9 @@ impl Seeker {
         Sought::New(self.last)
     }
 
-    async fn keys_there(&self, build: BuildId, name: &str) -> Vec<(u64, SessionKey)> {
+    async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Vec<(u64, SessionKey)> {
         let Some((shelf, place)) = &self.store else { return Vec::new() };
-        match within(keys_of(&**shelf, build, name)).await {
+        match within(keys_of(&**shelf, build, mode, name)).await {
             Ok(keys) => keys,
             Err(why) => {
                 tracing::warn!(session = name, place, %why, "what the store has of a session is not known");
@@ -242,12 +285,17 @@ impl Seeker {
 }
 
 /// The sessions of a name, and when they began.
-async fn keys_of(shelf: &dyn Shelf, build: BuildId, name: &str) -> Result<Vec<(u64, SessionKey)>, Trouble> {
-    let listed = shelf.list(&SessionKey::prefix_of(build, name)).await?;
+async fn keys_of(
+    shelf: &dyn Shelf,
+    build: BuildId,
+    mode: Mode,
+    name: &str,
+) -> Result<Vec<(u64, SessionKey)>, Trouble> {
+    let listed = shelf.list(&SessionKey::prefix_of(build, mode, name)).await?;
     let mut keys: Vec<(u64, SessionKey)> = listed
         .iter()
         .filter_map(|listed| SessionKey::of_object(&listed.key))
-        .filter_map(|(key, _)| Some((key.started_unix_ms(name)?, key)))
+        .filter_map(|(key, _)| Some((key.started_unix_ms(mode, name)?, key)))
         .collect();
     keys.dedup();
     Ok(keys)

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sametick_lockstep::inquiry::Report;
-use sametick_lockstep::rows::{Opaque, Table, row_as_bytes};
-use sametick_lockstep::session::{Facts, Save, SessionId};
+use sametick_lockstep::rows::{Opaque, row_as_bytes};
+use sametick_lockstep::session::{Facts, STORED_AS, SessionId};
 use sametick_sim::record::{Record, TickInputs};
-use sametick_sim::{Inputs, Tick};
+use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Position, Scribe, ScribeOptions};
-use sametick_store::saves::{self, SaveInfo, SessionKey};
+use sametick_store::saves::{Mode, Save, SaveInfo, SessionKey};
 use sametick_transport::clock::unix_ms;
 
 use crate::courier::Courier;
@@ -39,6 +39,8 @@ struct Recording {
     /// What its saves say of it.
     info: SaveInfo,
     folder: PathBuf,
+    /// The save that is on its way.
+    saving: Option<(Tick, StateHash)>,
     /// Nothing more is written.
     stopped: bool,
     /// Somebody has left: what they did should not wait for others to do something.
@@ -72,8 +74,12 @@ fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
     }
 }
 
-fn key_of(header: &Header) -> SessionKey {
-    SessionKey::of(header.build, &header.session, header.started_unix_ms)
+fn key_of(place: Place, header: &Header) -> SessionKey {
+    let mode = match place {
+        Place::Session(_) => Mode::Lockstep,
+        Place::Room(_) => Mode::Room,
+    };
+    SessionKey::in_mode(header.build, mode, &header.session, header.started_unix_ms)
 }
 
 impl Recorder {
@@ -95,29 +101,57 @@ impl Recorder {
         self.courier = Some(courier);
     }
 
-    /// There is a save of a session. It is brought to where it is kept once the log is written up to there: a session is never
-    /// further than its log.
-    pub fn save(&mut self, id: SessionId, save: &Save) {
-        let recording = self.recordings.get_mut(&Place::Session(id));
+    /// There is a save of a session: a state, and who sat where. It is brought to where it is kept once the log is written up to
+    /// there: a session is never further than its log.
+    pub fn save(&mut self, place: Place, (tick, hash): (Tick, StateHash), state: Vec<u8>, table: Vec<u8>) {
+        let recording = self.recordings.get_mut(&place);
         if let (Some(courier), Some(recording)) = (&self.courier, recording) {
-            let (tick, hash, saved_unix_ms) = (save.tick, save.hash, unix_ms());
-            let info = SaveInfo { tick, hash, saved_unix_ms, ..recording.info.clone() };
-            let (state, table) = (save.state.clone(), save.table.to_bytes());
-            let bring = courier.bring(id, recording.key.clone(), saves::Save { info, state, table });
-            recording.encoder.flush();
-            recording.hand_over(Ok(()));
-            recording.log.after(bring);
+            let info = SaveInfo { tick, hash, saved_unix_ms: unix_ms(), ..recording.info.clone() };
+            let save = Save { info, state, table };
+            let bring = courier.bring(place, recording.key.clone(), save);
+            recording.saving = Some((tick, hash));
+            self.when_written(place, bring);
         }
     }
 
-    /// A save that is on disk since, if any.
-    pub fn poll_saved(&self) -> Option<(SessionId, Tick)> {
-        self.courier.as_ref()?.poll()
+    /// Has something done on another thread once all that was said of a session so far is in its log, or cannot be.
+    pub fn when_written(&mut self, place: Place, job: impl FnOnce() + Send + 'static) {
+        match self.recordings.get_mut(&place) {
+            Some(recording) => {
+                recording.encoder.flush();
+                recording.hand_over(Ok(()));
+                recording.log.after(job);
+            }
+            None => job(),
+        }
+    }
+
+    /// A save of a session of the relay that is on disk since, if any.
+    pub fn poll_saved(&mut self) -> Option<(SessionId, Tick)> {
+        while let Some(saved) = self.courier.as_ref()?.poll() {
+            if let Some(saved) = self.note_saved(saved) {
+                return Some(saved);
+            }
+        }
+        None
     }
 
     /// The same, and waits for it.
-    pub fn wait_saved(&self, at_most: Duration) -> Option<(SessionId, Tick)> {
-        self.courier.as_ref()?.wait(at_most)
+    pub fn wait_saved(&mut self, at_most: Duration) -> Option<(SessionId, Tick)> {
+        let saved = self.courier.as_ref()?.wait(at_most)?;
+        self.note_saved(saved).or_else(|| self.poll_saved())
+    }
+
+    /// A save is on disk. The log of a room says so here; the relay says it of its own sessions.
+    fn note_saved(&mut self, (place, tick): (Place, Tick)) -> Option<(SessionId, Tick)> {
+        if let Place::Session(id) = place {
+            return Some((id, tick));
+        }
+        let saving = self.recordings.get_mut(&place).and_then(|recording| recording.saving.take());
+        if let Some((tick, hash)) = saving.filter(|(saving, _)| *saving == tick) {
+            self.record(place, &Record::Snapshot { tick, hash, place: STORED_AS.into() });
+        }
+        None
     }
 
     /// Whether saves are kept.
@@ -128,7 +162,7 @@ impl Recorder {
     /// A session has begun.
     pub fn begin(&mut self, place: Place, facts: &Facts, started_unix_ms: u64) {
         let header = header_of(facts, started_unix_ms);
-        let key = key_of(&header);
+        let key = key_of(place, &header);
         let path = self.data.join(key.log());
         match self.scribe.create(&path, &header) {
             Ok((log, encoder)) => {
@@ -140,19 +174,14 @@ impl Recorder {
     }
 
     /// A session goes on that was found, and so does its log; without one another begins after its save.
-    pub fn resume(&mut self, place: Place, trail: Trail) {
-        let Trail { header, save, log, .. } = trail;
-        let key = key_of(&header);
+    pub fn resume(&mut self, place: Place, trail: Trail, seats: impl IntoIterator<Item = Seat>) {
+        let last = trail.last();
+        let Trail { header, log, .. } = trail;
+        let key = key_of(place, &header);
         let path = self.data.join(key.log());
-        let resumed = match (log, save) {
-            (Some(Tape { bytes, position, .. }), _) => {
-                Ok(self.scribe.resume_at(&path, &header, position, bytes))
-            }
-            (None, Some(save)) => {
-                let table = Table::from_bytes(&save.table).unwrap_or_default();
-                self.scribe.create_at(&path, &header, Position::after(save.info.tick, table.taken()))
-            }
-            (None, None) => self.scribe.create(&path, &header),
+        let resumed = match log {
+            Some(Tape { bytes, position, .. }) => Ok(self.scribe.resume_at(&path, &header, position, bytes)),
+            None => self.scribe.create_at(&path, &header, Position::after(last, seats)),
         };
         match resumed {
             Ok(recording) => {
@@ -168,8 +197,8 @@ impl Recorder {
         let (log, encoder) = recording;
         let info = SaveInfo::of_log(header, key.id());
         let folder = self.data.join(key.prefix());
-        let (stopped, flush) = (false, false);
-        self.recordings.insert(place, Recording { log, encoder, key, info, folder, stopped, flush });
+        let (saving, stopped, flush) = (None, false, false);
+        self.recordings.insert(place, Recording { log, encoder, key, info, folder, saving, stopped, flush });
     }
 
     /// What is being recorded.

@@ -1,46 +1,26 @@
 //! The relay's side of a server: what it hears and says, into logs and traces, and nothing of its own to decide.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Found, Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant, Session};
 use sametick_sim::{SchemaHash, Tick};
+use sametick_store::saves::Mode;
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
-use crate::finder::{Finder, Sought};
+use crate::finder::{Finder, Search, Sought};
 use crate::games::Games;
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
 use crate::trail::Trail;
-
-impl Search {
-    fn look_for(&self, key: SessionKey) {
-        let (found, bell) = (self.finds.0.clone(), self.bell.clone());
-        self.finder.find(key.build, &key.name.clone(), move |sought| {
-            let find = match sought {
-                Sought::New(uid) => (key, Found::New { uid }, None),
-                Sought::Kept(trail) => match trail.kept() {
-                    Ok(kept) => (key, Found::Kept(Box::new(kept)), Some(trail)),
-                    Err(why) => {
-                        tracing::error!(session = key.name, why, "a session cannot go on; another begins");
-                        (key, Found::New { uid: unix_ms() }, None)
-                    }
-                },
-            };
-            // The server may have stopped meanwhile.
-            let _ = found.send(find);
-            bell.ring();
-        });
-    }
-}
 
 /// How long a server that stops takes to see what its sessions have led to.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -49,22 +29,28 @@ const CLOSING: Duration = Duration::from_secs(10);
 const LEAST_SAVED: Tick = Tick(300);
 
 /// A session that was looked for, as the relay wants to know it, and what is left of it.
-type Find = (SessionKey, Found, Option<Box<Trail>>);
+type Find = (Found, Option<Box<Trail>>);
 
-/// Looks for sessions, and hears of those that are found.
-struct Search {
-    finder: Finder,
-    bell: Bell,
-    finds: (Sender<Find>, Receiver<Find>),
-    /// What is left of those that are about to go on.
-    trails: BTreeMap<SessionKey, Box<Trail>>,
+fn find_of(key: &SessionKey, sought: Sought) -> Find {
+    match sought {
+        Sought::New(uid) => (Found::New { uid }, None),
+        Sought::Kept(trail) => match trail.kept() {
+            Ok(kept) => (Found::Kept(Box::new(kept)), Some(trail)),
+            Err(why) => {
+                tracing::error!(session = key.name, why, "a session cannot go on; another begins");
+                (Found::New { uid: unix_ms() }, None)
+            }
+        },
+    }
 }
 
 /// A relay for any game.
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
-    search: Option<Search>,
+    search: Option<Search<Find>>,
+    /// What is left of the sessions that are about to go on.
+    trails: BTreeMap<SessionKey, Box<Trail>>,
     tracer: Option<Tracer>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
@@ -77,6 +63,7 @@ impl RelaySide {
             relay: Relay::new(config),
             judge: Judge::new(games),
             search: None,
+            trails: BTreeMap::new(),
             tracer: None,
             wake_at: None,
             buf: Vec::new(),
@@ -89,8 +76,8 @@ impl RelaySide {
     }
 
     /// Has sessions found again from now on, if the relay asks for them.
-    pub fn set_finder(&mut self, finder: Finder, bell: Bell) {
-        self.search = Some(Search { finder, bell, finds: channel(), trails: BTreeMap::new() });
+    pub fn set_finder(&mut self, finder: Rc<Finder>, bell: Bell) {
+        self.search = Some(Search::new(finder, Mode::Lockstep, bell));
     }
 
     /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
@@ -213,24 +200,23 @@ impl RelaySide {
             }
         };
         // Nobody has waited for what is left.
-        self.search.iter_mut().for_each(|search| search.trails.clear());
+        self.trails.clear();
         changed
     }
 
     fn take_finds(&mut self, now: Time) {
-        let Some(search) = &mut self.search else { return };
-        while let Ok((key, found, trail)) = search.finds.1.try_recv() {
-            search.trails.extend(trail.map(|trail| (key.clone(), trail)));
+        while let Some((key, (found, trail))) = self.search.as_ref().and_then(Search::poll) {
+            self.trails.extend(trail.map(|trail| (key.clone(), trail)));
             self.relay.handle(now, Input::Found(key, found));
         }
     }
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
-        let RelaySide { relay, judge, search, tracer, .. } = self;
+        let RelaySide { relay, judge, search, trails, tracer, .. } = self;
         match output {
             Output::Find(key) => match search {
-                Some(search) => search.look_for(key),
+                Some(search) => search.look_for(key, find_of),
                 None => relay.handle(now, Input::Found(key, Found::New { uid: unix_ms() })),
             },
             Output::Begun(id) => {
@@ -241,9 +227,9 @@ impl RelaySide {
             Output::Resumed(id) => {
                 let facts = relay.session(id).map(Session::facts);
                 let key = facts.map(|facts| SessionKey { build: facts.build, name: facts.name.clone() });
-                let trail = key.zip(search.as_mut()).and_then(|(key, search)| search.trails.remove(&key));
-                if let Some(trail) = trail {
-                    recorder.resume(Place::Session(id), *trail);
+                let trail = key.and_then(|key| trails.remove(&key));
+                if let Some((trail, session)) = trail.zip(relay.session(id)) {
+                    recorder.resume(Place::Session(id), *trail, session.history().table().taken());
                 }
             }
             Output::Record(id, record) => recorder.record(Place::Session(id), &record),
@@ -269,7 +255,12 @@ impl RelaySide {
             }
             Output::Save(id) => {
                 if let Some(save) = relay.session(id).and_then(Session::save) {
-                    recorder.save(id, save);
+                    recorder.save(
+                        Place::Session(id),
+                        (save.tick, save.hash),
+                        save.state.clone(),
+                        save.table.to_bytes(),
+                    );
                 }
             }
             Output::Desync(id, report) => {

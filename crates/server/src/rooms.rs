@@ -7,11 +7,14 @@
 //! A room whose game panics is closed, and its log ends with the last tick that it stepped. The others go on.
 
 mod any;
+pub(crate) mod archive;
 mod beginning;
 pub mod entrance;
 pub mod envelope;
 mod keeping;
 mod open;
+mod output;
+mod reopening;
 pub mod script;
 pub(crate) mod scripts;
 mod showing;
@@ -26,9 +29,8 @@ use std::time::Instant;
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_room::host;
 use sametick_room::message::{Join, ToHost, ToView};
-use sametick_sim::record::Record;
 use sametick_sim::{Tick, Time};
-use sametick_store::players::{PlayerId, Question, Write};
+use sametick_store::players::PlayerId;
 use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
@@ -40,6 +42,8 @@ pub use keeping::{GRACE_US, Keeping, Mark};
 use keeping::{Player, Retirements};
 use open::Ending;
 pub use open::OpenRoom;
+pub use output::{Output, Resumed, ToLocal};
+pub use reopening::Past;
 pub use sametick_room::host::Input;
 pub use times::{TickTimes, Times};
 
@@ -47,6 +51,12 @@ use crate::games::{AnyGame, Games};
 
 /// Rooms of one server at once: each is a game that this machine steps.
 pub const MAX_ROOMS: usize = 256;
+
+/// How often a room is saved while it goes on: what came after is replayed when it opens again.
+const SAVE_EVERY_S: u32 = 180;
+
+/// Rooms that have not come this far are not saved when they end: their log says it all.
+pub(crate) const LEAST_SAVED: Tick = Tick(300);
 
 /// Members of this process have numbers from here on; links never get that far.
 const FIRST_LOCAL: u64 = 1 << 63;
@@ -60,42 +70,6 @@ const NOT_A_JOIN: &str = "this is not the protocol of rooms";
 /// A room, for as long as the server lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomId(pub u64);
-
-/// What rooms want. Bytes are in the buffer that was given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Send these bytes over a link.
-    Send(Member, Channel),
-    /// End a link, and say why.
-    Close(Member, &'static str),
-    /// A room has begun: its log starts here, see [`Rooms::room`].
-    Begun(RoomId),
-    /// Ask the database about somebody, and say [`Rooms::found`].
-    Ask(Member, Question),
-    /// Write this to the database, sooner or later.
-    Save(Write),
-    /// Write everything that was to be saved now, and say [`Rooms::saved`].
-    Flush(Mark),
-    /// Write this down.
-    Record(RoomId, Record),
-    /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`].
-    Stepped(RoomId, Tick),
-    /// A room is over: its log ends here.
-    Ended(RoomId),
-    /// Nothing more before this time.
-    WakeAt(Time),
-    /// Nothing more until something arrives.
-    Wait,
-}
-
-/// What a member of this process is sent. Bytes are in the buffer that was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToLocal {
-    /// A message.
-    Message(Member, Channel),
-    /// They do not take part any more, and why.
-    Closed(Member, &'static str),
-}
 
 /// Somebody who has come in, and what for.
 struct Door {
@@ -123,7 +97,13 @@ pub struct Rooms {
     next_room: u64,
     next_local: u64,
     names: BTreeMap<SessionKey, RoomId>,
+    /// Whether rooms are looked for before they begin; who waits for which, and what was found lately.
+    finds: bool,
+    looked_for: BTreeMap<SessionKey, Vec<Member>>,
+    pasts: BTreeMap<SessionKey, (Time, Past)>,
     rooms: BTreeMap<RoomId, Box<OpenRoom>>,
+    /// Rooms that are over, until what was said of them last has been taken.
+    over: BTreeMap<RoomId, Box<OpenRoom>>,
     doors: BTreeMap<Member, Door>,
     /// When rooms want to be woken. Only that entry of a room counts that its own timer names.
     wakes: BinaryHeap<Reverse<(Time, RoomId)>>,
@@ -145,7 +125,11 @@ impl Rooms {
             next_room: 0,
             next_local: FIRST_LOCAL,
             names: BTreeMap::new(),
+            finds: false,
+            looked_for: BTreeMap::new(),
+            pasts: BTreeMap::new(),
             rooms: BTreeMap::new(),
+            over: BTreeMap::new(),
             doors: BTreeMap::new(),
             wakes: BinaryHeap::new(),
             busy: VecDeque::new(),
@@ -157,6 +141,11 @@ impl Rooms {
     /// The same with players who are known, and rooms that are kept.
     pub fn keeping(games: Games, keeping: Keeping) -> Rooms {
         Rooms { keeping: Some(keeping), ..Rooms::new(games) }
+    }
+
+    /// Has rooms looked for from now on before they begin: see [`Output::Find`].
+    pub fn set_finds(&mut self) {
+        self.finds = true;
     }
 
     /// The games of which there can be rooms, and others.
@@ -216,7 +205,7 @@ impl Rooms {
 
     /// A room that is open.
     pub fn room(&self, id: RoomId) -> Option<&OpenRoom> {
-        self.rooms.get(&id).map(|room| &**room)
+        self.rooms.get(&id).or_else(|| self.over.get(&id)).map(|room| &**room)
     }
 
     /// The room that a member has asked to take part in.
@@ -233,6 +222,7 @@ impl Rooms {
     /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
+        self.over.clear();
         match input {
             Input::Message(member, channel, bytes) => self.on_message(member, channel, bytes),
             Input::Closed(member, _) => {
@@ -250,7 +240,8 @@ impl Rooms {
             // Rooms whose time has come are stepped one by one, as what they want is taken.
             Input::Timeout => self.due = self.now,
             // These come from within.
-            Input::Known(..) | Input::Bring(..) | Input::Keep(_) | Input::Hold(..) => {}
+            Input::Known(..) | Input::Bring(..) | Input::Keep(_) | Input::Hold(..) | Input::Remembered(_) => {
+            }
         }
     }
 
@@ -291,7 +282,11 @@ impl Rooms {
                 None
             }
             host::Output::Record(record) => Some(Output::Record(id, record)),
-            host::Output::Stepped(tick) => Some(Output::Stepped(id, tick)),
+            host::Output::Stepped(tick) => {
+                let every = room.facts.rate.per_second() * SAVE_EVERY_S;
+                room.is_save_due |= self.finds && tick.0.is_multiple_of(every);
+                Some(Output::Stepped(id, tick))
+            }
             host::Output::Keep(what) => {
                 self.keep(id, what, buf);
                 None
@@ -314,6 +309,9 @@ impl Rooms {
         room.is_busy = false;
         if let Some(began) = room.stepping.take() {
             room.times.add(self.now, began.elapsed());
+        }
+        if std::mem::take(&mut room.is_save_due) {
+            self.outbox.push_bare(Output::SaveRoom(id));
         }
         match room.ending {
             Some(why) => self.end(id, why),
@@ -443,6 +441,10 @@ impl Rooms {
         let there = self.doors.iter().filter(|(_, door)| door.room == Some(id));
         let there: Vec<Member> = there.map(|(member, _)| *member).collect();
         there.into_iter().filter(|_| why == Ending::Failed).for_each(|member| self.close(member, FAILED));
+        if self.finds && why == Ending::Empty && room.tick() >= LEAST_SAVED {
+            self.outbox.push_bare(Output::SaveRoom(id));
+        }
+        self.over.insert(id, room);
         self.outbox.push_bare(Output::Ended(id));
     }
 

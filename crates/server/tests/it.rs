@@ -47,6 +47,8 @@ mod process;
 mod recorded;
 #[path = "it/replay.rs"]
 mod replay;
+#[path = "it/resumed.rs"]
+mod resumed;
 #[path = "it/returning.rs"]
 mod returning;
 #[path = "it/rooms.rs"]

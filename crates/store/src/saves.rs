@@ -45,7 +45,7 @@ use std::task::{Context, Poll, Waker};
 
 pub use cold::{ColdError, ColdFiles, ColdLog, Piece};
 pub use folder::FolderShelf;
-pub use key::{SESSIONS, SessionKey};
+pub use key::{Mode, SESSIONS, SessionKey};
 pub use manifest::{
     BadManifest, MANIFEST_VERSION, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Manifest, Segment, Unfit,
 };

@@ -10,6 +10,9 @@ use sametick_wire::inputs::Opaque;
 
 use crate::message::{PaceHead, RTT_UNIT_US, Report};
 
+/// Whoever sat on a seat before the host was: no link has this number.
+pub(super) const ABSENT: Member = Member(u64::MAX);
+
 /// Inputs this far ahead of the present tick are not kept: more than two seconds at 30 Hz.
 const MAX_AHEAD: u32 = 64;
 
@@ -94,6 +97,11 @@ impl Chair {
             least_slack_us: None,
             omissions: 0,
         }
+    }
+
+    /// Of somebody who sat there before the host was, and has not come back.
+    pub fn absent() -> Chair {
+        Chair { joined: false, leaving: Some(Leaving::TimedOut), ..Chair::new(ABSENT) }
     }
 
     /// An input has arrived for a tick; `present` is the last that was stepped, `slack_us` how long before its time it is.

@@ -11,6 +11,7 @@ use sametick_wire::claims::{Claim, Hold};
 use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed, Member, control};
 
+use super::chair::ABSENT;
 use super::crew::Crew;
 use super::{Chair, Clock, CrewId, Host, Output, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
@@ -97,8 +98,10 @@ impl<G: Hosted> Host<G> {
     pub(super) fn hold(&mut self, seat: Seat, player: PlayerId, for_us: u64) {
         if seat.index() < self.chairs.len() {
             let until = self.now.plus_micros(for_us);
-            let (player, kept) = (Some(player), Vec::new());
-            self.keeping.holds.push(Hold { seat, member: None, player, until, is_firm: true, kept });
+            let absent = self.chairs[seat.index()].as_ref().filter(|chair| chair.member == ABSENT);
+            let (member, player) = (absent.map(|chair| chair.member), Some(player));
+            let kept = member.map_or_else(Vec::new, |_| self.kept_of(seat));
+            self.keeping.holds.push(Hold { seat, member, player, until, is_firm: true, kept });
         }
     }
 

@@ -89,10 +89,14 @@ impl Keeping {
 
     pub fn bring(&mut self, whose: Whose, bytes: &[u8]) {
         if whose == Whose::Place {
-            // What does not stand any more when it is first looked for has gone since it was kept.
-            parts_in(bytes).for_each(|(number, part)| self.parts.put(number, part));
+            self.remember(bytes);
         }
         self.brought.push_back((whose, bytes.to_vec()));
+    }
+
+    /// What is kept of the place: what does not stand any more when it is first looked for has gone since.
+    pub fn remember(&mut self, parts: &[u8]) {
+        parts_in(parts).for_each(|(number, part)| self.parts.put(number, part));
     }
 
     /// Whoever is about to join, and where they sat.

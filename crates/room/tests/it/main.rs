@@ -3,6 +3,7 @@
 mod calm;
 mod field;
 mod protocol;
+mod resumed;
 mod seeds;
 mod steady;
 mod world;

@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use sametick_room::Host;
 use sametick_room::host::{HostConfig, HostStats, Input, Output, Participant};
 use sametick_room::view::JoinAs;
-use sametick_sim::canon::{DecodeError, from_canonical};
+use sametick_sim::canon::{DecodeError, from_canonical, to_canonical};
 use sametick_sim::record::TickInputs;
 use sametick_sim::replica::{Hosted, hosted_description_of, hosted_schema_of};
-use sametick_sim::{SchemaHash, Tick, TickRate, Time};
+use sametick_sim::{SchemaHash, Seat, StateHash, Tick, TickRate, Time};
 use sametick_transport::clock::random;
 use sametick_wire::claims::Claim;
 use sametick_wire::identity::PlayerId;
@@ -40,6 +40,15 @@ pub trait AnyRoom: Send + Sync {
     /// A room that begins now, from the canonical bytes of a setup.
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError>;
 
+    /// A room that goes on after a tick, from the canonical bytes of its state then, with these seats taken.
+    fn reopen(
+        &self,
+        now: Time,
+        config: HostConfig,
+        state: (Tick, &[u8]),
+        taken: &[Seat],
+    ) -> Result<Box<dyn AnyHost>, DecodeError>;
+
     /// A script that wants to take part in a room. What is wrong with what it asks for is said in a sentence.
     fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String>;
 }
@@ -57,6 +66,12 @@ pub trait AnyHost {
 
     /// [`Host::inputs`].
     fn inputs(&self) -> &TickInputs;
+
+    /// The canonical bytes of the state, and what they hash to.
+    fn save(&self) -> (Vec<u8>, StateHash);
+
+    /// [`Host::taken`].
+    fn taken(&self) -> Vec<Seat>;
 
     /// [`Host::participants`].
     fn participants(&self) -> Box<dyn Iterator<Item = Participant<'_>> + '_>;
@@ -86,6 +101,16 @@ impl<G: Hosted> AnyHost for Host<G> {
 
     fn inputs(&self) -> &TickInputs {
         Host::inputs(self)
+    }
+
+    fn save(&self) -> (Vec<u8>, StateHash) {
+        let state = to_canonical(self.state()).expect("a state has canonical bytes");
+        let hash = StateHash::of_bytes(&state);
+        (state, hash)
+    }
+
+    fn taken(&self) -> Vec<Seat> {
+        Host::taken(self).collect()
     }
 
     fn participants(&self) -> Box<dyn Iterator<Item = Participant<'_>> + '_> {
@@ -145,6 +170,16 @@ where
 
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError> {
         Ok(Box::new(Host::<G>::new(now, &from_canonical(setup)?, config)))
+    }
+
+    fn reopen(
+        &self,
+        now: Time,
+        config: HostConfig,
+        (tick, state): (Tick, &[u8]),
+        taken: &[Seat],
+    ) -> Result<Box<dyn AnyHost>, DecodeError> {
+        Ok(Box::new(Host::<G>::resume(now, config, (tick, from_canonical(state)?), taken)))
     }
 
     fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String> {

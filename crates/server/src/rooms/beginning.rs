@@ -8,11 +8,12 @@ use sametick_lockstep::session::Facts;
 use sametick_room::host::HostConfig;
 use sametick_room::message::{Join, ToHost};
 use sametick_store::players::PlaceId;
-use sametick_transport::clock::random;
+use sametick_transport::clock::{random, unix_ms};
 use sametick_wire::claims::HOLD_US;
 use sametick_wire::{Channel, Member, control};
 
-use super::{MAX_ROOMS, OpenRoom, Output, RoomId, Rooms, TickTimes, Turned};
+use super::reopening::{Past, Reopening};
+use super::{AnyHost, MAX_ROOMS, OpenRoom, Output, Resumed, RoomId, Rooms, TickTimes, Turned};
 use crate::games::AnyGame;
 
 impl Rooms {
@@ -30,11 +31,52 @@ impl Rooms {
         let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
         let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
         let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
-        let hold_us = self.keeping.map_or(HOLD_US, |keeping| keeping.hold_us);
-        let config = HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() };
+        let config = self.config(seats);
         let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
         let host = opened.ok().and_then(Result::ok).ok_or(Turned::Away(BAD_SETUP))?;
         let (key, facts) = (door.key.clone(), facts_of(game, &door.key, seats, join, with));
+        let started_unix_ms = match self.pasts.remove(&key) {
+            Some((_, Past::None(started_unix_ms))) => started_unix_ms,
+            Some((_, Past::Kept(kept))) => kept.started_unix_ms + 1,
+            None => unix_ms(),
+        };
+        let id = self.open(key, facts, host, started_unix_ms);
+        self.outbox.push_bare(Output::Begun(id));
+        Ok(id)
+    }
+
+    /// Goes on with a room, if it was found and can be.
+    pub(super) fn reopen(&mut self, member: Member, join: &Join) -> Option<RoomId> {
+        let key = self.doors.get(&member)?.key.clone();
+        let is_kept = |past: &Past| matches!(past, Past::Kept(kept) if kept.facts.game == join.game);
+        self.pasts.get(&key).filter(|(_, past)| is_kept(past) && self.rooms.len() < MAX_ROOMS)?;
+        let Some((_, Past::Kept(kept))) = self.pasts.remove(&key) else { return None };
+        let Reopening { facts, started_unix_ms, tick, state, seats, trail } = *kept;
+        let hosting = self.games.find(&facts.game, facts.build).ok()?.room()?;
+        let config = self.config(facts.seats);
+        let open = || hosting.reopen(self.now, config, (tick, &state), &seats);
+        let Some(host) = catch_unwind(AssertUnwindSafe(open)).ok().and_then(Result::ok) else {
+            tracing::error!(room = key.name, "a room cannot go on from its own state; another begins");
+            self.pasts.insert(key, (self.now, Past::None(started_unix_ms + 1)));
+            return None;
+        };
+        let id = self.open(key, facts, host, started_unix_ms);
+        self.outbox.push_bare(Output::Resumed(id, Box::new(Resumed { trail, seats })));
+        Some(id)
+    }
+
+    fn config(&self, seats: u16) -> HostConfig {
+        let hold_us = self.keeping.map_or(HOLD_US, |keeping| keeping.hold_us);
+        HostConfig { seats, secret: random(), hold_us, ..HostConfig::default() }
+    }
+
+    fn open(
+        &mut self,
+        key: SessionKey,
+        facts: Facts,
+        host: Box<dyn AnyHost>,
+        started_unix_ms: u64,
+    ) -> RoomId {
         let id = RoomId(self.next_room);
         self.next_room += 1;
         self.names.insert(key.clone(), id);
@@ -45,6 +87,8 @@ impl Rooms {
             key,
             facts,
             host,
+            started_unix_ms,
+            is_save_due: false,
             empty_since: Some(self.now),
             wake_at: None,
             is_busy: false,
@@ -53,8 +97,7 @@ impl Rooms {
             times: TickTimes::default(),
         };
         self.rooms.insert(id, Box::new(room));
-        self.outbox.push_bare(Output::Begun(id));
-        Ok(id)
+        id
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use sametick_lockstep::relay::SessionKey;
 use sametick_room::host::{Input, Keepsake, Known};
 use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
@@ -17,10 +18,14 @@ use sametick_transport::clock::random;
 use sametick_wire::{Channel, Member, control};
 
 use super::beginning::{Beginning, join_of};
+use super::reopening::Past;
 use super::{Output, RoomId, Rooms, Turned};
 
 /// An old token is good for so long after its player was given the next.
 pub const GRACE_US: u64 = 10_000_000;
+
+/// What was found of a room is good for so long: whoever it was looked for comes in much sooner.
+const PAST_US: u64 = 10_000_000;
 
 /// What is brought of a place at once: less than a log takes.
 const MAX_CHUNK: usize = 2_000;
@@ -86,7 +91,44 @@ impl Rooms {
         Ok(())
     }
 
+    /// What there is of a room is known: whoever wants to come in is asked about next.
+    pub fn sought(&mut self, now: Time, key: &SessionKey, past: Past) {
+        self.now = self.now.max(now);
+        let Some(waiting) = self.looked_for.remove(key) else { return };
+        let is_late = |at: Time| now.micros_since(at) > PAST_US;
+        self.pasts.retain(|_, (at, _)| !is_late(*at));
+        self.pasts.insert(key.clone(), (now, past));
+        let Some(keeping) = self.keeping else { return };
+        for member in waiting {
+            let asking = self.doors.get_mut(&member).and_then(|door| door.asking.take());
+            if let Some((join, _)) = asking {
+                self.inquire(&keeping, member, join);
+            }
+        }
+    }
+
+    /// Has a room looked for that is not open, unless that was done a moment ago. Returns whether somebody has to wait for it.
+    fn look_for(&mut self, member: Member, join: &Join) -> bool {
+        let Some(door) = self.doors.get_mut(&member) else { return false };
+        let is_known = self.pasts.get(&door.key).is_some_and(|(at, _)| self.now.micros_since(*at) <= PAST_US);
+        if !self.finds || is_known || self.names.contains_key(&door.key) {
+            return false;
+        }
+        // Whoever asks twice waits once.
+        if door.asking.replace((join.clone(), true)).is_none() {
+            let waiting = self.looked_for.entry(door.key.clone()).or_default();
+            if waiting.is_empty() {
+                self.outbox.push_bare(Output::Find(door.key.clone()));
+            }
+            waiting.push(member);
+        }
+        true
+    }
+
     fn inquire(&mut self, keeping: &Keeping, member: Member, join: Join) {
+        if self.look_for(member, &join) {
+            return;
+        }
         let now_unix_s = self.unix_ms(keeping) / 1_000;
         // Who was cut off before a token came is known by the claim.
         let claim = join.resume.filter(|_| join.token.is_none());
@@ -187,6 +229,13 @@ impl Rooms {
         member: Member,
         place: Option<PlaceRow>,
     ) -> Result<RoomId, Turned> {
+        let Some(keeping) = self.keeping else { return Err(Turned::Out) };
+        if let Some(id) = self.reopen(member, join) {
+            if let Some(place) = &place {
+                self.recall_place(id, &keeping, place);
+            }
+            return Ok(id);
+        }
         let own = Beginning { setup: &join.setup, seed: join.seed, seats: join.seats, listed: join.listed };
         let kept = place.as_ref().map(|place| Beginning {
             setup: &place.setup,
@@ -199,7 +248,6 @@ impl Rooms {
             Some(Err(Turned::Away(_))) | None => (self.begin(member, join, &own)?, true),
             Some(begun) => (begun?, false),
         };
-        let Some(keeping) = self.keeping else { return Ok(id) };
         if let Some(place) = place {
             self.bring_place(id, &keeping, &place);
         }
@@ -222,17 +270,17 @@ impl Rooms {
 
     /// Brings what stood in a place into its room, and has seats wait for those who were there a moment ago.
     fn bring_place(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
-        let mut chunk = Vec::new();
-        for (number, part) in &place.parts {
-            put_part(&mut chunk, *number, part.as_bytes());
-            if chunk.len() > MAX_CHUNK - MAX_KEPT {
-                self.tell(id, Input::Bring(Whose::Place, &chunk));
-                chunk.clear();
-            }
-        }
-        if !chunk.is_empty() {
-            self.tell(id, Input::Bring(Whose::Place, &chunk));
-        }
+        for_each_chunk(place, |chunk| self.tell(id, Input::Bring(Whose::Place, chunk)));
+        self.hold_seats(id, keeping, place);
+    }
+
+    /// The same for a room that goes on: what stood there stands there.
+    fn recall_place(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
+        for_each_chunk(place, |chunk| self.tell(id, Input::Remembered(chunk)));
+        self.hold_seats(id, keeping, place);
+    }
+
+    fn hold_seats(&mut self, id: RoomId, keeping: &Keeping, place: &PlaceRow) {
         let now_ms = self.unix_ms(keeping);
         for (player, seat, unix_ms) in &place.checkpoints {
             let gone_us = now_ms.saturating_sub(*unix_ms).saturating_mul(1_000);
@@ -409,6 +457,21 @@ impl Rooms {
     fn characters_of(&self, game: &str) -> &'static [&'static str] {
         let game = self.games.iter().find(|known| known.name() == game);
         game.and_then(|game| game.room()).map_or(&[], |room| room.characters())
+    }
+}
+
+/// What was kept of a place, as much at once as a log takes.
+fn for_each_chunk(place: &PlaceRow, mut each: impl FnMut(&[u8])) {
+    let mut chunk = Vec::new();
+    for (number, part) in &place.parts {
+        put_part(&mut chunk, *number, part.as_bytes());
+        if chunk.len() > MAX_CHUNK - MAX_KEPT {
+            each(&chunk);
+            chunk.clear();
+        }
+    }
+    if !chunk.is_empty() {
+        each(&chunk);
     }
 }
 

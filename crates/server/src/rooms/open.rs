@@ -8,7 +8,7 @@ use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::session::Facts;
 use sametick_room::host::{HostStats, Input, Participant};
 use sametick_sim::record::TickInputs;
-use sametick_sim::{Tick, Time};
+use sametick_sim::{Seat, StateHash, Tick, Time};
 use sametick_store::players::{PlaceId, PlayerId};
 
 use super::{AnyHost, TickTimes, Times};
@@ -27,6 +27,10 @@ pub struct OpenRoom {
     pub(super) key: SessionKey,
     pub(super) facts: Facts,
     pub(super) host: Box<dyn AnyHost>,
+    /// When it began, in milliseconds of Unix time.
+    pub(super) started_unix_ms: u64,
+    /// It is time to save it, once everything is said of the last tick.
+    pub(super) is_save_due: bool,
     /// What is kept of it is kept by this.
     pub(super) place: PlaceId,
     /// Who plays as whom.
@@ -52,6 +56,17 @@ impl OpenRoom {
     /// The last tick that was stepped.
     pub fn tick(&self) -> Tick {
         self.host.tick()
+    }
+
+    /// When it began, in milliseconds of Unix time.
+    pub fn started_unix_ms(&self) -> u64 {
+        self.started_unix_ms
+    }
+
+    /// The canonical bytes of its state, what they hash to, and on which seats somebody sits.
+    pub fn save(&self) -> (Vec<u8>, StateHash, Vec<Seat>) {
+        let (state, hash) = self.host.save();
+        (state, hash, self.host.taken())
     }
 
     /// What happened in the tick that `Output::Stepped` said last.

@@ -179,6 +179,9 @@ impl<G: Hosted> Hall<G> {
                     self.logs.get_mut(&id).unwrap().push(Record::Inputs(inputs));
                 }
                 Output::Ended(id) => self.ended.push(id),
+                Output::Find(_) | Output::Resumed(..) | Output::SaveRoom(_) => {
+                    unreachable!("nobody looks for rooms here")
+                }
                 Output::Ask(member, question) => {
                     self.write();
                     let storage = self.players_kept.as_mut().unwrap();

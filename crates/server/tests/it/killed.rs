@@ -1,4 +1,4 @@
-//! A relay that is killed at any moment, and started again: whoever played goes on playing. Real processes, real packets.
+//! A relay or a host that is killed at any moment, and started again: whoever played goes on playing. Real processes, real packets.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,7 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sametick_sim::Rng;
 use serde_json::Value;
 
+use crate::everyone::{Socket, block_on};
 use crate::process::{Folder, Server, command, run};
+use crate::web::Up;
 
 /// Kills in the test command; `SAMETICK_RELAY_KILLS` sets another number, and has times measured.
 const KILLS: u64 = 20;
@@ -153,4 +155,51 @@ fn a_relay_that_is_killed_goes_on_where_its_players_are() {
     let (ticks, void) = (&info["ticks"], &info["void_ticks"]);
     println!("{rewinds} rewinds, {ticks} ticks, of them void {void}; players sat down {came} times");
     assert!(asked.is_none() || longest < BACK, "{longest:?}");
+}
+
+/// A script takes part in a room, and looks on for so many updates. Returns its seat, the ticks of the first and the last, and its
+/// token.
+async fn look_on(up: &Up, token: Option<&str>, updates: u64) -> (Value, u64, u64, String) {
+    let token = token.map(|token| format!("&token={token}")).unwrap_or_default();
+    let mut ada =
+        Socket::open(up, &format!("den/ws?name=Ada&setup=%7B%22bots%22:3%7D{token}")).await.unwrap();
+    let seat = ada.hear_kind("welcome").await["seat"].clone();
+    let (mut token, mut ticks) = (None, Vec::new());
+    while token.is_none() || (ticks.len() as u64) < updates {
+        let (message, _) = ada.hear().await.unwrap();
+        match message["kind"].as_str() {
+            Some("token") => token = message["token"].as_str().map(ToOwned::to_owned),
+            Some("snapshot") => ticks.push(message["tick"].as_u64().unwrap()),
+            _ => {}
+        }
+    }
+    (seat, ticks[0], *ticks.last().unwrap(), token.unwrap())
+}
+
+#[test]
+fn a_room_whose_server_is_killed_goes_on_with_the_same_state() {
+    let asked = std::env::var("SAMETICK_RELAY_KILLS").ok();
+    let kills: u64 = asked.map_or(5, |kills| kills.parse().unwrap());
+    let (folder, mut rng) = (Folder::new(), Rng::new(kills));
+    let (mut token, mut last) = (None::<String>, 0);
+    for _ in 0..kills {
+        let up = Up::start(&folder, &["--data", "data"], None);
+        let updates = 2 + rng.below(100);
+        let (seat, first, now, given) = block_on(look_on(&up, token.as_deref(), updates));
+        assert_eq!(seat, 0, "the seat it had");
+        // What was not written yet is gone: two seconds, or a little more on a machine that has much to do.
+        assert!(first + 150 > last, "it goes on after {last}, not after {first}");
+        (token, last) = (Some(given), now);
+        up.signal("-KILL");
+        assert!(!up.end().0);
+        assert!(!Up::log_in(&folder).contains("ERROR"), "{}", Up::log_in(&folder));
+    }
+    let up = Up::start(&folder, &["--data", "data"], None);
+    block_on(look_on(&up, token.as_deref(), 2));
+    up.signal("-TERM");
+    assert!(up.end().0);
+    let info = about_log(&folder, &["log", "info"]);
+    assert_eq!((&info["rewinds"], &info["ended"]), (&kills.into(), &true.into()), "{info}");
+    about_log(&folder, &["log", "verify"]);
+    about_log(&folder, &["replay"]);
 }

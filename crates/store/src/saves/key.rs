@@ -9,6 +9,15 @@ use crate::log::MAX_PLACE_BYTES;
 /// What all keys of sessions begin with.
 pub const SESSIONS: &str = "sessions/";
 
+/// How a session is played: a session and a room of the same name are two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// In lockstep, through a relay.
+    Lockstep,
+    /// In an authoritative room.
+    Room,
+}
+
 /// Which session of which build: sessions of different builds never meet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey {
@@ -28,17 +37,22 @@ impl SessionKey {
     /// assert_eq!(key.save(), "sessions/07070707070707070707070707070707/ada_s_den-1800000000000/save");
     /// ```
     pub fn of(build: BuildId, name: &str, started_unix_ms: u64) -> SessionKey {
-        SessionKey { build, id: format!("{}{started_unix_ms}", beginning(name)) }
+        SessionKey::in_mode(build, Mode::Lockstep, name, started_unix_ms)
+    }
+
+    /// The session of this name that began then, of either kind.
+    pub fn in_mode(build: BuildId, mode: Mode, name: &str, started_unix_ms: u64) -> SessionKey {
+        SessionKey { build, id: format!("{}{started_unix_ms}", beginning(mode, name)) }
     }
 
     /// What the keys of all sessions of this name begin with, and perhaps those of some others.
-    pub fn prefix_of(build: BuildId, name: &str) -> String {
-        format!("{SESSIONS}{build}/{}", beginning(name))
+    pub fn prefix_of(build: BuildId, mode: Mode, name: &str) -> String {
+        format!("{SESSIONS}{build}/{}", beginning(mode, name))
     }
 
     /// When the session began, if it is one of this name. Different names may look the same here.
-    pub fn started_unix_ms(&self, name: &str) -> Option<u64> {
-        let number = self.id.strip_prefix(&beginning(name))?;
+    pub fn started_unix_ms(&self, mode: Mode, name: &str) -> Option<u64> {
+        let number = self.id.strip_prefix(&beginning(mode, name))?;
         number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse().ok())?
     }
 
@@ -97,10 +111,13 @@ impl fmt::Display for SessionKey {
 }
 
 /// What the ids of all sessions of a name begin with.
-fn beginning(name: &str) -> String {
+fn beginning(mode: Mode, name: &str) -> String {
     let allowed = |letter: char| if is_letter(letter) { letter } else { '_' };
     let name: String = name.chars().map(allowed).take(MAX_PLACE_BYTES).collect();
-    format!("{name}-")
+    match mode {
+        Mode::Lockstep => format!("{name}-"),
+        Mode::Room => format!("{name}-r"),
+    }
 }
 
 fn is_letter(letter: char) -> bool {

@@ -1,0 +1,102 @@
+//! A room that goes on where it was: what is left of it is replayed to its last tick, and checked on the way.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use sametick_lockstep::session::Facts;
+use sametick_sim::record::Record;
+use sametick_sim::{Seat, Tick, from_canonical, to_canonical};
+use sametick_store::log::LogReader;
+
+use crate::finder::Sought;
+use crate::games::{AnyGame, Games, Run};
+use crate::trail::Trail;
+
+/// What is known of a room that is to open.
+pub enum Past {
+    /// It begins, and is the one that began then, in milliseconds of Unix time.
+    None(u64),
+    /// It goes on.
+    Kept(Box<Reopening>),
+}
+
+/// A room as it was.
+pub struct Reopening {
+    pub(crate) facts: Facts,
+    pub(crate) started_unix_ms: u64,
+    pub(crate) tick: Tick,
+    /// The canonical bytes of the state after that tick.
+    pub(crate) state: Vec<u8>,
+    /// On which seats somebody sat.
+    pub(crate) seats: Vec<Seat>,
+    /// What its log goes on from.
+    pub(crate) trail: Trail,
+}
+
+impl Past {
+    /// What was found of a room. If that cannot be played to its end, another begins.
+    pub(crate) fn of(sought: Sought, name: &str, games: &Games) -> Past {
+        let trail = match sought {
+            Sought::New(started_unix_ms) => return Past::None(started_unix_ms),
+            Sought::Kept(trail) => trail,
+        };
+        let next_unix_ms = trail.header.started_unix_ms + 1;
+        let replayed = catch_unwind(AssertUnwindSafe(|| Reopening::of(*trail, games)));
+        match replayed.unwrap_or_else(|_| Err("its game panics".into())) {
+            Ok(reopening) => Past::Kept(Box::new(reopening)),
+            Err(why) => {
+                tracing::error!(
+                    room = name,
+                    why,
+                    "a room cannot go on as it was; it begins from what is kept of it"
+                );
+                Past::None(next_unix_ms.max(sametick_transport::clock::unix_ms()))
+            }
+        }
+    }
+}
+
+/// The table of a save of a room.
+pub(crate) fn table_of(seats: &[Seat]) -> Vec<u8> {
+    to_canonical(&seats).expect("numbers have canonical bytes")
+}
+
+impl Reopening {
+    fn of(trail: Trail, games: &Games) -> Result<Reopening, String> {
+        let facts = trail.facts();
+        let game = games.find(&facts.game, facts.build).map_err(|unknown| unknown.to_string())?;
+        let run = replay(&trail, game)?;
+        let seats = match (&trail.log, &trail.save) {
+            (Some(log), _) => log.position.seats().collect(),
+            (None, Some(save)) => {
+                from_canonical(&save.table).map_err(|error| format!("the table: {error:?}"))?
+            }
+            (None, None) => Vec::new(),
+        };
+        let (tick, mut state) = (run.tick(), Vec::new());
+        run.save(&mut state);
+        let started_unix_ms = trail.header.started_unix_ms;
+        Ok(Reopening { facts, started_unix_ms, tick, state, seats, trail })
+    }
+}
+
+/// Plays what is left of a room from its save, or from its beginning.
+fn replay(trail: &Trail, game: &dyn AnyGame) -> Result<Box<dyn Run>, String> {
+    let run = match &trail.save {
+        Some(save) => game.resume(save.info.tick, &save.state),
+        None => game.begin(&trail.header.setup),
+    };
+    let mut run = run.map_err(|error| format!("{error:?}"))?;
+    let Some(log) = &trail.log else { return Ok(run) };
+    let mut reader = LogReader::open(&log.bytes[..]).map_err(|error| error.to_string())?;
+    let mut records = reader.holding();
+    while let Some(record) = records.next().map_err(|error| error.to_string())? {
+        match record {
+            Record::Inputs(inputs) if inputs.tick() > run.tick() => run.step(inputs),
+            Record::Check { tick, hash } if *tick == run.tick() && *hash != run.hash() => {
+                return Err(format!("after tick {tick} it was in another state"));
+            }
+            _ => {}
+        }
+    }
+    Ok(run)
+}
