@@ -222,7 +222,6 @@ impl Rooms {
     /// Takes what happened. Who does not speak the protocol is closed; the others do not notice.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         self.now = self.now.max(now);
-        self.over.clear();
         match input {
             Input::Message(member, channel, bytes) => self.on_message(member, channel, bytes),
             Input::Closed(member, _) => {
@@ -256,6 +255,7 @@ impl Rooms {
                     return output;
                 }
             } else if let Some(wake_at) = self.step_next() {
+                self.over.clear();
                 return wake_at;
             }
         }
