@@ -4,21 +4,11 @@ use sametick_session::message::{Ending, Phase, Refusal, Request};
 use sametick_session::session::{ABANDONED_US, Input, WINDOW_US};
 use sametick_sim::Seat;
 
-use crate::stage::{ADA, BOB, EVE, SECOND, Stage, bridge};
-
-/// Ada at the helm of the first ship, Bob at that of the second, and the game goes on.
-fn under_way() -> (Stage, sametick_wire::Member, sametick_wire::Member) {
-    let mut stage = Stage::new(bridge(), 8, None);
-    let (ada, bob) = (stage.join(ADA), stage.join(BOB));
-    stage.get_ready(ada, 0);
-    stage.get_ready(bob, 6);
-    stage.say(ada, Request::Start {}).unwrap();
-    (stage, ada, bob)
-}
+use crate::stage::{ADA, EVE, SECOND, Stage, bridge, under_way};
 
 #[test]
 fn consoles_may_be_switched_and_ships_may_not() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(8);
     assert_eq!(stage.take(ada, 4), Ok(()));
     assert_eq!(stage.manned.keys().copied().collect::<Vec<_>>(), [Seat(4), Seat(6)]);
     assert_eq!(stage.take(ada, 7), Err(Refusal::OtherGroup));
@@ -32,7 +22,7 @@ fn consoles_may_be_switched_and_ships_may_not() {
 
 #[test]
 fn somebody_may_come_while_it_goes_on() {
-    let (mut stage, ada, _) = under_way();
+    let (mut stage, ada, _) = under_way(8);
     let eve = stage.join(EVE);
     assert_eq!((stage.views[&eve].phase, stage.seat_of(EVE)), (Phase::Running, None));
     assert_eq!(stage.take(eve, 0), Err(Refusal::SeatTaken));
@@ -51,7 +41,7 @@ fn somebody_may_come_while_it_goes_on() {
 
 #[test]
 fn a_ship_with_nobody_left_goes_on_and_so_does_a_game_for_a_while() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(8);
     stage.say(bob, Request::Leave {}).unwrap();
     assert_eq!(
         stage.manned.keys().copied().collect::<Vec<_>>(),
@@ -73,7 +63,7 @@ fn a_ship_with_nobody_left_goes_on_and_so_does_a_game_for_a_while() {
 
 #[test]
 fn a_game_that_crashes_goes_on_with_everybody_and_the_third_time_in_a_minute_it_does_not() {
-    let (mut stage, ..) = under_way();
+    let (mut stage, ..) = under_way(8);
     stage.handle(Input::Crashed(1_000));
     stage.handle(Input::Crashed(1_030));
     assert_eq!((stage.session.phase(), stage.manned.len()), (Phase::Running, 2));

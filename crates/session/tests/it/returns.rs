@@ -3,23 +3,13 @@
 use sametick_session::message::{Closing, Ending, Event, Parting, Phase, Refusal, Request};
 use sametick_session::session::{Damaged, GRACE_US, Input, Session, WINDOW_US};
 use sametick_sim::Seat;
-use sametick_wire::Member;
 use sametick_wire::identity::Token;
 
-use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, SECRET, Stage, bridge, line};
-
-fn under_way() -> (Stage, Member, Member) {
-    let mut stage = Stage::new(bridge(), 2, None);
-    let (ada, bob) = (stage.join(ADA), stage.join(BOB));
-    stage.get_ready(ada, 0);
-    stage.get_ready(bob, 6);
-    stage.say(ada, Request::Start {}).unwrap();
-    (stage, ada, bob)
-}
+use crate::stage::{ADA, BOB, EVE, MINUTE, SECOND, SECRET, Stage, bridge, line, under_way};
 
 #[test]
 fn whoever_is_cut_off_has_a_minute_and_the_same_seat() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(2);
     stage.handle(Input::Cut(bob));
     let away = stage.views[&ada].people.iter().find(|person| person.player == BOB).unwrap();
     assert!(away.away && away.seat == Some(Seat(6)), "{away:?}");
@@ -37,7 +27,7 @@ fn whoever_is_cut_off_has_a_minute_and_the_same_seat() {
 
 #[test]
 fn a_new_connection_takes_the_place_of_one_that_seems_alive() {
-    let (mut stage, ada, _) = under_way();
+    let (mut stage, ada, _) = under_way(2);
     let again = stage.resume(ADA).unwrap();
     assert_eq!(stage.closing_of(ada), Some(Closing::CameBack));
     assert_eq!(stage.manned[&Seat(0)], ADA, "for the game nothing has happened");
@@ -50,7 +40,7 @@ fn a_new_connection_takes_the_place_of_one_that_seems_alive() {
 
 #[test]
 fn a_token_is_replaced_when_it_is_used_and_the_old_one_is_good_until_the_new_one_has_arrived() {
-    let (mut stage, ada, _) = under_way();
+    let (mut stage, ada, _) = under_way(2);
     let first = stage.tokens[&ADA];
     stage.handle(Input::Cut(ada));
     // The welcome is lost on the way, again and again.
@@ -73,7 +63,7 @@ fn a_token_is_replaced_when_it_is_used_and_the_old_one_is_good_until_the_new_one
 
 #[test]
 fn somebody_elses_token_and_a_guess_are_worth_nothing() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(2);
     assert_eq!(stage.resume_with(EVE, stage.tokens[&ADA]), Err(Closing::BadToken));
     assert_eq!(stage.resume_with(BOB, stage.tokens[&ADA]), Err(Closing::BadToken));
     assert_eq!(stage.resume_with(ADA, Token::from_bytes([0; 16])), Err(Closing::BadToken));
@@ -82,7 +72,7 @@ fn somebody_elses_token_and_a_guess_are_worth_nothing() {
 
 #[test]
 fn a_token_dies_when_its_player_is_kicked_or_goes() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(2);
     stage.say(ada, Request::Kick { player: BOB, ban: false }).unwrap();
     assert_eq!(stage.closing_of(bob), Some(Closing::Kicked));
     assert_eq!(stage.resume(BOB), Err(Closing::BadToken));
@@ -106,7 +96,7 @@ fn a_token_dies_when_its_player_is_kicked_or_goes() {
 
 #[test]
 fn after_a_crash_of_its_host_everybody_is_waited_for() {
-    let (mut stage, ..) = under_way();
+    let (mut stage, ..) = under_way(2);
     stage.restart(5 * MINUTE, Some(1_000));
     assert_eq!((stage.session.phase(), stage.game, stage.manned.len()), (Phase::Running, Some(1), 0));
     assert!(stage.session.view().people.iter().all(|person| person.away));
@@ -127,7 +117,7 @@ fn after_a_crash_of_its_host_everybody_is_waited_for() {
 
 #[test]
 fn a_host_that_crashes_three_times_within_a_minute_is_not_to_blame_for_a_fourth() {
-    let (mut stage, ..) = under_way();
+    let (mut stage, ..) = under_way(2);
     stage.restart(SECOND, Some(1_000));
     stage.restart(SECOND, Some(1_010));
     stage.resume(ADA).unwrap();
@@ -163,7 +153,7 @@ fn nobody_is_told_what_a_crash_could_undo() {
 
 #[test]
 fn a_host_that_stops_in_order_keeps_the_session_for_its_next_life() {
-    let (mut stage, ada, bob) = under_way();
+    let (mut stage, ada, bob) = under_way(2);
     stage.handle(Input::Suspend);
     assert!(stage.is_suspended);
     assert_eq!(
@@ -181,7 +171,7 @@ fn a_host_that_stops_in_order_keeps_the_session_for_its_next_life() {
 
 #[test]
 fn what_is_damaged_on_disk_is_refused() {
-    let (stage, ..) = under_way();
+    let (stage, ..) = under_way(2);
     let disk = stage.disk.clone().unwrap();
     let restore =
         |bytes: &[u8]| Session::restore(stage.now, &SECRET, bytes, None).map(|session| session.view());

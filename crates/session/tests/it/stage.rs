@@ -326,3 +326,13 @@ impl Stage {
         self.closed.iter().find(|(closed, _)| *closed == member).map(|(_, why)| *why)
     }
 }
+
+/// Ada at the helm of the first of so many ships, Bob at that of the second, and the game goes on.
+pub fn under_way(ships: u8) -> (Stage, Member, Member) {
+    let mut stage = Stage::new(bridge(), ships, None);
+    let (ada, bob) = (stage.join(ADA), stage.join(BOB));
+    stage.get_ready(ada, 0);
+    stage.get_ready(bob, 6);
+    stage.say(ada, Request::Start {}).unwrap();
+    (stage, ada, bob)
+}

@@ -160,6 +160,8 @@ impl World {
 
     pub(super) fn tell_host(&mut self, at: usize, input: host::Input) {
         let Some(host) = &mut self.hosts[at].host else { return };
+        // A beat changes nothing.
+        let mut is_quiet = matches!(input, host::Input::Timeout);
         host.handle(self.now, input);
         while let Some(host) = &mut self.hosts[at].host {
             let output = host.poll_output();
@@ -167,9 +169,12 @@ impl World {
                 self.hosts[at].wake_at = wake_at;
                 break;
             }
+            is_quiet &= matches!(output, host::Output::Gateways(_));
             self.obey(at, output);
         }
-        self.check(at);
+        if !is_quiet {
+            self.check(at);
+        }
     }
 
     fn obey(&mut self, at: usize, output: host::Output) {
