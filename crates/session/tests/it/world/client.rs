@@ -340,10 +340,13 @@ impl World {
         }
         let wait_us = self.rng.below(SECOND);
         self.at(wait_us, Happening::Unplugged(member));
-        let now = self.now;
+        let (now, player) = (self.now, self.clients[at].player);
         let Some(home) = &mut self.clients[at].home else {
             return self.clients[at].state = State::Idle;
         };
+        if self.kicked.contains(&(home.session, player)) {
+            self.kicked.insert((forward.session, player));
+        }
         home.session = forward.session;
         home.token = None;
         home.cut_at.get_or_insert(now);
@@ -363,7 +366,7 @@ impl World {
             // Whoever has no token for the new host joins it, perhaps as somebody who was given up.
             let is_late = home.cut_at.is_some_and(|cut_at| self.now.micros_since(cut_at) >= WINDOW_US);
             let is_kicked = self.kicked.contains(&(home.session, client.player));
-            let is_new = home.token.is_none() && (is_late || is_kicked);
+            let is_new = home.token.is_none() && (is_late || is_kicked || home.is_leaving);
             let is_same = home.seat == own.seat;
             assert!(home.moving.is_some() || is_new || is_same, "whoever comes back has the same seat");
         }
