@@ -33,6 +33,8 @@ pub struct CompactionConfig {
     pub not_before_us: u64,
     /// Whether saves are stored: what lies before one is then forgotten only when that is known to be done.
     pub has_store: bool,
+    /// Whether whoever drives the relay plays along where it can: then it is asked for a state, and players only if it has none.
+    pub has_keeper: bool,
 }
 
 impl Default for CompactionConfig {
@@ -43,6 +45,7 @@ impl Default for CompactionConfig {
             join_hot_us: 30_000_000,
             not_before_us: 5_000_000,
             has_store: false,
+            has_keeper: false,
         }
     }
 }
@@ -113,6 +116,11 @@ impl Compaction {
     /// Whether what lies before a save waits for the save to be stored.
     pub const fn has_store(&self) -> bool {
         self.config.has_store
+    }
+
+    /// Whether whoever drives the relay plays along.
+    pub const fn has_keeper(&self) -> bool {
+        self.config.has_keeper
     }
 
     /// Whether somebody who joins would have to catch up with so much that a save is better.

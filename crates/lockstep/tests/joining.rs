@@ -316,6 +316,33 @@ impl Came {
     }
 }
 
+#[test]
+fn where_somebody_plays_along_players_are_asked_only_if_that_fails() {
+    let state = [7; 100];
+    for knows in [true, false] {
+        let mut den = Den::new(false);
+        let mut config = saving_every(10);
+        config.compaction.has_keeper = true;
+        den.relay = Relay::new(config);
+        den.join(1);
+        let came = den.run_to(630, &[1], &state);
+        let [wanted] = came.wanted[..] else { panic!("asked once: {:?}", came.wanted) };
+        assert_eq!((came.asked(), came.saves), (None, 0));
+        // Whoever joins meanwhile waits for it.
+        assert_eq!(den.join(2).welcome(), None);
+        let id = den.id();
+        let came = den.handle(Input::Made(id, wanted, knows.then(|| state.to_vec())));
+        if knows {
+            assert_eq!((came.asked(), came.saves), (None, 1));
+            assert_eq!(came.welcome().unwrap().1.unwrap().tick, wanted);
+            assert_eq!(snapshots(&came.records), [wanted]);
+        } else {
+            let agreed = den.session().agreement().agreed();
+            assert_eq!((came.asked(), came.saves), (Some((1, agreed)), 0));
+        }
+    }
+}
+
 /// Gives the whole of a state to the relay that asks for it.
 fn give(den: &mut Den, member: u64, tick: Tick, state: &[u8]) -> Came {
     let mut came = den.say(member, &ToRelay::Offer { tick, bytes: Some(state.len() as u32) });

@@ -20,14 +20,14 @@ use sametick_wire::{Channel, Closed, Member, Time};
 
 use crate::courier::Courier;
 use crate::finder::Finder;
-use crate::games::Games;
+use crate::games::{Games, UnknownGame};
 use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
 use crate::recorder::{Place, Recorder};
 use crate::relay::RelaySide;
-use crate::rooms::archive::{Archive, save_room, save_rooms};
+use crate::rooms::archive::{Archive, resume_room, save_room, save_rooms};
 use crate::rooms::scripts::Scripts;
-use crate::rooms::{self, Input, Keeping, Mark, Past, Resumed, Rooms, TickTimes};
+use crate::rooms::{self, Input, Keeping, Mark, Past, Rooms, TickTimes};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -181,6 +181,11 @@ impl ServerApp {
         self.recorder.set_courier(courier);
     }
 
+    /// Has saves of sessions of these games made by playing along. One that is not known is an error.
+    pub(crate) fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
+        self.relay.set_keeper(games)
+    }
+
     /// Has sessions found again from now on. The bell is rung when one is.
     pub(crate) fn set_finder(&mut self, finder: Finder, bell: Bell) {
         let finder = Rc::new(finder);
@@ -313,11 +318,7 @@ fn drain_rooms(
                 }
                 rooms::Output::Resumed(id, resumed) => {
                     changed = true;
-                    let Resumed { trail, seats } = *resumed;
-                    let last = trail.last();
-                    outlet.recorder.resume(Place::Room(id), trail, seats);
-                    // As in lockstep, this is how a log says that a session was taken up again.
-                    outlet.recorder.record(Place::Room(id), &Record::Rewind { to: last });
+                    resume_room(outlet.recorder, id, *resumed);
                 }
                 rooms::Output::SaveRoom(id) => {
                     if let Some(room) = rooms.room(id) {

@@ -15,7 +15,7 @@ use sametick_wire::netem::Profile;
 use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
-use crate::games::Games;
+use crate::games::{Games, UnknownGame};
 use crate::identity::IdentityError;
 use crate::listen::{ListenArgs, ListenError};
 use crate::logs::{LogCommand, LogError, log};
@@ -253,6 +253,9 @@ pub enum CommandError {
     /// The database of players cannot be used.
     #[error("{0}")]
     Players(String),
+    /// Nobody can play along in a game that is not known.
+    #[error("--keeper: {0}")]
+    Keeper(UnknownGame),
     /// Saves cannot be kept.
     #[error("saves cannot be kept: {0}")]
     Store(Trouble),

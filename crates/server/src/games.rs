@@ -152,6 +152,16 @@ pub enum ShowError {
     Json(#[from] serde_json::Error),
 }
 
+/// A game of which no build is known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no game {name:?}; there are {}", .known.join(", "))]
+pub struct UnknownGame {
+    /// How it was called.
+    pub name: String,
+    /// Those there are.
+    pub known: Vec<&'static str>,
+}
+
 /// A game that is not among those a program knows. Its text says which are, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {

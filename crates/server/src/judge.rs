@@ -11,7 +11,7 @@ use sametick_lockstep::session::{Save, Session, SessionId};
 use sametick_sim::Tick;
 use sametick_sim::record::TickInputs;
 
-use crate::games::{Games, Run};
+use crate::games::{AnyGame, Games, Run, UnknownGame};
 
 /// What a replay is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +28,25 @@ pub type Verdict = (Purpose, SessionId, Tick, Option<Vec<u8>>);
 /// Replays disputed sessions of the games it knows.
 pub struct Judge {
     games: Games,
+    /// If there are any, saves are made of these only.
+    kept: Vec<String>,
     verdicts: (Sender<Verdict>, Receiver<Verdict>),
 }
 
 impl Judge {
     /// Knows these games.
     pub fn new(games: Games) -> Judge {
-        Judge { games, verdicts: channel() }
+        Judge { games, kept: Vec::new(), verdicts: channel() }
+    }
+
+    /// Saves are made of sessions of these games only, and before players are asked.
+    pub fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
+        if let Some(name) = games.iter().find(|name| self.games.named(name).is_none()) {
+            let known = self.games.iter().map(AnyGame::name).collect();
+            return Err(UnknownGame { name: name.clone(), known });
+        }
+        self.kept = games.to_vec();
+        Ok(())
     }
 
     /// Begins to replay a session up to a tick. The verdict comes later, see [`Judge::poll`].
@@ -50,7 +62,9 @@ impl Judge {
         }
         let (games, game, build, setup) =
             (self.games.clone(), facts.game.clone(), facts.build, facts.setup.clone());
-        let can_be_played = save.is_some() || session.history().is_whole();
+        let is_wanted =
+            purpose == Purpose::Dispute || self.kept.is_empty() || self.kept.contains(&facts.game);
+        let can_be_played = is_wanted && (save.is_some() || session.history().is_whole());
         thread::spawn(move || {
             let known = games.find(&game, build).ok().filter(|_| can_be_played);
             let state = known.and_then(|game| {

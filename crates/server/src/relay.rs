@@ -15,7 +15,7 @@ use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
 use crate::finder::{Finder, Search, Sought};
-use crate::games::Games;
+use crate::games::{Games, UnknownGame};
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
 use crate::trace::Trace;
@@ -73,6 +73,11 @@ impl RelaySide {
     /// Writes down every message from now on.
     pub fn set_trace(&mut self, trace: Trace) {
         self.tracer = Some(Tracer::new(trace));
+    }
+
+    /// Makes saves of sessions of these games itself before it asks players.
+    pub fn set_keeper(&mut self, games: &[String]) -> Result<(), UnknownGame> {
+        self.judge.set_keeper(games)
     }
 
     /// Has sessions found again from now on, if the relay asks for them.

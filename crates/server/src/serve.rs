@@ -51,6 +51,11 @@ pub struct RelayOptions {
     #[arg(long, value_name = "PLACE", value_parser = Place::parse)]
     pub store: Option<Place>,
 
+    /// Play along in sessions of this game, and save what that comes to: without it players are asked for their state. May be given
+    /// several times
+    #[arg(long, value_name = "GAME")]
+    pub keeper: Vec<String>,
+
     /// How many sessions to keep: older ones are deleted, but none that runs or was written to within the hour. 0 keeps all
     #[arg(long, value_name = "N")]
     pub keep_sessions: Option<usize>,
@@ -68,7 +73,8 @@ impl RelayOptions {
     /// What they say of the relay itself, if it keeps its sessions below this folder.
     pub fn relay(&self, data: &Path) -> io::Result<RelayConfig> {
         // What is closed is forgotten only once a save of it is on disk.
-        let compaction = CompactionConfig { has_store: true, ..CompactionConfig::default() };
+        let has_keeper = !self.keeper.is_empty();
+        let compaction = CompactionConfig { has_store: true, has_keeper, ..CompactionConfig::default() };
         let secret = claims_key(data)?;
         Ok(RelayConfig { ticks_per_packet: self.ticks_per_packet, secret, compaction, finds: true })
     }
@@ -80,6 +86,7 @@ impl RelayOptions {
         data: &Path,
         bell: Bell,
     ) -> Result<ServerApp, CommandError> {
+        app.set_keeper(&self.keeper).map_err(CommandError::Keeper)?;
         let sessions = match self.keep_sessions {
             None => Retention::default().sessions,
             Some(0) => usize::MAX,

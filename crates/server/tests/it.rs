@@ -24,6 +24,8 @@ mod everyone;
 mod games;
 #[path = "it/hall.rs"]
 mod hall;
+#[path = "it/hour.rs"]
+mod hour;
 #[path = "it/identity.rs"]
 mod identity;
 #[path = "it/kept.rs"]

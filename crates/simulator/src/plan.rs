@@ -114,6 +114,7 @@ impl Plan {
             join_hot_us: if self.save_every_us == SELDOM_US { SELDOM_US } else { 5 * SECOND_US },
             not_before_us: 3 * SECOND_US,
             has_store: self.has_store,
+            has_keeper: false,
         }
     }
 

@@ -425,6 +425,7 @@ impl Session {
         for seat in self.history.table().taken() {
             self.chairs[seat.index()] = Some(Chair::vacated(joins[seat.index()]));
         }
+        self.want_save_to_go_on(out);
         let mut waiting = returning.waiting;
         // First those who have a seat here; where two claim one, whoever sat there last.
         waiting.sort_by_key(|(_, join)| {

@@ -44,6 +44,8 @@ pub(crate) struct Saves {
     settled: Tick,
     compaction: Compaction,
     gathering: Option<Gathering>,
+    /// Whoever drives the relay was asked, and has not answered.
+    keeper_asked: bool,
     /// Who could not give one, this time.
     tried: Vec<Member>,
     /// Who was asked last: next time it is somebody else's turn.
@@ -68,6 +70,7 @@ impl Saves {
             settled: Tick::ZERO,
             compaction,
             gathering: None,
+            keeper_asked: false,
             tried: Vec::new(),
             asked: None,
             ahead: false,
@@ -133,7 +136,17 @@ impl Session {
             return false;
         }
         self.consider_saving(now, true, out);
-        self.saves.gathering.is_some()
+        self.saves.gathering.is_some() || self.saves.keeper_asked
+    }
+
+    /// A session goes on that was found, with much to catch up with for whoever comes: what its log leads to is asked for. Nobody can
+    /// say yet that they agree, but all of it was closed.
+    pub(super) fn want_save_to_go_on(&mut self, out: &mut Out) {
+        let closed = self.history.last();
+        if self.saves.is_allowed && self.saves.compaction.is_long(self.facts.rate, closed) {
+            self.saves.keeper_asked = true;
+            out.push_bare(Output::WantSave(self.id, closed));
+        }
     }
 
     fn consider_saving(&mut self, now: Time, joining: bool, out: &mut Out) {
@@ -143,10 +156,15 @@ impl Session {
             catching_up: self.members.values().any(|it| it.stage.needs(now).is_some()),
             ..Look::at(now, self.facts.rate, self.history.last())
         };
-        let is_free = self.saves.gathering.is_none() && self.saves.is_allowed;
+        let is_free = self.saves.gathering.is_none() && !self.saves.keeper_asked && self.saves.is_allowed;
         if is_free && self.saves.compaction.due(&look).is_some() {
             (self.saves.ahead, self.saves.tried) = (false, Vec::new());
-            self.ask_somebody(now, out);
+            if self.saves.compaction.has_keeper() {
+                self.saves.keeper_asked = true;
+                out.push_bare(Output::WantSave(self.id, look.reached));
+            } else {
+                self.ask_somebody(now, out);
+            }
         }
     }
 
@@ -236,12 +254,18 @@ impl Session {
 
     /// What a replay has after a tick, as [`Output::WantSave`] asked for.
     pub fn on_made(&mut self, now: Time, tick: Tick, state: Option<Vec<u8>>, out: &mut Out) {
-        let Some(state) = state else { return };
+        let was_asked = core::mem::take(&mut self.saves.keeper_asked);
         let agreed = self.agreement.hash_at(tick);
-        let is_right = agreed.is_none_or(|hash| hash == StateHash::of_bytes(&state));
-        let is_right = is_right && (1..=MAX_STATE).contains(&state.len());
-        if is_right && tick > self.saves.compaction.saved() && tick <= self.history.last() {
-            self.take_save(now, tick, state, out);
+        let is_right = |state: &Vec<u8>| {
+            agreed.is_none_or(|hash| hash == StateHash::of_bytes(state))
+                && (1..=MAX_STATE).contains(&state.len())
+        };
+        let is_new = tick > self.saves.compaction.saved() && tick <= self.history.last();
+        match state.filter(|state| is_new && is_right(state)) {
+            Some(state) => self.take_save(now, tick, state, out),
+            // It does not know the game.
+            None if was_asked && self.saves.gathering.is_none() => self.ask_somebody(now, out),
+            None => {}
         }
     }
 

@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use sametick_lockstep::relay::SessionKey;
 use sametick_sim::Time;
+use sametick_sim::record::Record;
 use sametick_store::saves::Mode;
 use sametick_transport::bell::Bell;
 
 use super::reopening::{Past, table_of};
-use super::{LEAST_SAVED, Mark, OpenRoom, RoomId, Rooms};
+use super::{LEAST_SAVED, Mark, OpenRoom, Resumed, RoomId, Rooms};
 use crate::finder::{Finder, Search};
 use crate::players::Players;
 use crate::recorder::{Place, Recorder};
@@ -55,6 +56,14 @@ impl Archive {
             self.written.try_iter().for_each(|mark| players.flush(mark));
         }
     }
+}
+
+/// The log of a room goes on.
+pub(crate) fn resume_room(recorder: &mut Recorder, id: RoomId, Resumed { trail, seats }: Resumed) {
+    let to = trail.last();
+    recorder.resume(Place::Room(id), trail, seats);
+    // As in lockstep, this is how a log says that a session was taken up again.
+    recorder.record(Place::Room(id), &Record::Rewind { to });
 }
 
 /// Has a room saved as it is.

@@ -210,6 +210,7 @@ impl Settings {
     /// These, and the others where these say nothing.
     fn over(self, below: Settings) -> Settings {
         let origin = if self.origin.is_empty() { below.origin } else { self.origin };
+        let keeper = if self.relay.keeper.is_empty() { below.relay.keeper } else { self.relay.keeper };
         Settings {
             listen: self.listen.or(below.listen),
             udp: self.udp.or(below.udp),
@@ -225,6 +226,7 @@ impl Settings {
             relay: RelayOptions {
                 ticks_per_packet: self.relay.ticks_per_packet.or(below.relay.ticks_per_packet),
                 store: self.relay.store.or(below.relay.store),
+                keeper,
                 keep_sessions: self.relay.keep_sessions.or(below.relay.keep_sessions),
                 status: self.relay.status.or(below.relay.status),
                 trace: self.relay.trace.or(below.relay.trace),
@@ -302,6 +304,8 @@ impl Settings {
             "token-days" => self.token_days.map(|days| days.to_string()),
             "ticks-per-packet" => self.relay.ticks_per_packet.map(|ticks| ticks.to_string()),
             "store" => self.relay.store.as_ref().map(|place| quoted(place.to_string())),
+            "keeper" if self.relay.keeper.is_empty() => None,
+            "keeper" => Some(toml::Value::from(self.relay.keeper.clone()).to_string()),
             "keep-sessions" => self.relay.keep_sessions.map(|sessions| sessions.to_string()),
             "status" => path(&self.relay.status),
             "trace" => path(&self.relay.trace),
@@ -328,6 +332,7 @@ fn example(name: &str) -> String {
         "token-days" => DEFAULT_TOKEN_DAYS.to_string(),
         "ticks-per-packet" => "2".into(),
         "store" => "\"s3://bucket/prefix?endpoint=https://s3.example.org\"".into(),
+        "keeper" => "[\"pong\"]".into(),
         "keep-sessions" => Retention::default().sessions.to_string(),
         "behind-proxy" => "true".into(),
         name => format!("\"{}\"", IdentityArgs::example(name)),
