@@ -149,6 +149,8 @@ pub struct Client<S: Side> {
     totals: Totals,
     /// The last tick that is known to have happened, to notice when a session begins anew.
     reached: Tick,
+    /// What told it from others of its name.
+    run: Option<u64>,
     /// When it wants to be called at the latest.
     wake_at: Time,
 }
@@ -183,6 +185,7 @@ impl<S: Side> Client<S> {
             trouble: None,
             totals: Totals::default(),
             reached: Tick::ZERO,
+            run: None,
             wake_at: now,
         };
         client.dial();

@@ -67,8 +67,13 @@ pub trait Side {
     /// How far it has come with what happened before it came.
     fn catching_up(&self) -> Progress;
 
-    /// The last tick that it knows to have happened. It goes back only where a session has begun anew.
+    /// The last tick that it knows to have happened. It goes back where a session has begun anew, or its server was restarted.
     fn reached(&self) -> Tick;
+
+    /// What tells the session from others of its name, if that is known.
+    fn run(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<G: Game> Side for Peer<G> {
@@ -123,6 +128,10 @@ impl<G: Game> Side for Peer<G> {
 
     fn reached(&self) -> Tick {
         self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick)
+    }
+
+    fn run(&self) -> Option<u64> {
+        Peer::run(self)
     }
 }
 

@@ -204,6 +204,12 @@ impl<G: Game> Peer<G> {
         }
     }
 
+    /// What tells the session from others of its name, once it is known. The same session may go back to an earlier tick when its
+    /// relay was restarted.
+    pub fn run(&self) -> Option<u64> {
+        self.claim.map(|claim| claim.run)
+    }
+
     /// Who plays, by seat, as far as the relay has told.
     pub fn roster(&self) -> &[Seated] {
         &self.roster.0

@@ -71,13 +71,20 @@ story("a server that was killed and started again is played on by itself", async
   const ada = await stage.player("ada", `${server.address}/play/pong/den`);
   const cyd = await stage.player("cyd", `${server.address}/`);
   await cyd.element("game-pong").waitFor();
+  const bob = await stage.player("bob", `${server.address}/play/pong/den?bots=no`);
   await ada.plays();
+  const before = [await ada.plays(), await bob.plays()];
   await server.kill();
   await ada.noticed("lost");
   await cyd.element("gone").waitFor();
   await server.run();
-  await ada.plays({ timeout_ms: 30_000 });
-  await ada.element("begun-anew").waitFor();
+  for (const [player, then] of [[ada, before[0]], [bob, before[1]]]) {
+    const now = await player.plays({ timeout_ms: 30_000 });
+    assert.equal(now.status.seat, then.status.seat);
+    // It is the same game: it goes on after what was last agreed on, not from its beginning.
+    assert.ok(now.tick > then.diagnostics.agreed, `${now.tick} follows ${then.diagnostics.agreed}`);
+    await player.agrees(now);
+  }
   await cyd.element("gone").waitFor({ state: "detached" });
-  await ada.agrees({});
+  assert.equal(await ada.element("begun-anew").count(), 0);
 });

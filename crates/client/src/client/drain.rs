@@ -106,9 +106,13 @@ impl<S: Side> Client<S> {
     fn on_message(&mut self, message: side::Input<'_, S::Input>) {
         let Some(side) = &mut self.side else { return };
         let handled = side.handle(self.now, message);
-        let reached = side.reached();
-        self.totals.restarts += u32::from(reached < self.reached);
-        self.reached = reached;
+        let (reached, run) = (side.reached(), side.run());
+        let is_another = match (run, self.run) {
+            (Some(run), Some(before)) => run != before,
+            _ => reached < self.reached,
+        };
+        self.totals.restarts += u32::from(is_another);
+        (self.reached, self.run) = (reached, run.or(self.run));
         match side.standing() {
             Standing::Refused(why) => self.end(Stage::Refused(why)),
             Standing::Playing | Standing::CatchingUp => self.routes.on_joined(),

@@ -267,6 +267,10 @@ where
     fn reached(&self) -> Tick {
         self.peer.reached()
     }
+
+    fn run(&self) -> Option<u64> {
+        self.peer.run()
+    }
 }
 
 impl<G: Game> Bot<Player<G>> {

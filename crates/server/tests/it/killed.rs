@@ -136,6 +136,8 @@ fn a_relay_that_is_killed_goes_on_where_its_players_are() {
     assert!(report["agree"] == true && report["compared"].as_u64() > Some(0), "{report}");
     let seats = report["bots"].as_array().unwrap().iter().map(|bot| bot["seat"].as_u64());
     assert_eq!(seats.collect::<BTreeSet<_>>(), [0, 1, 2, 3].map(Some).into(), "everybody plays: {report}");
+    let anew = report["bots"].as_array().unwrap().iter().filter(|bot| bot["restarts"] != 0).count();
+    assert_eq!(anew, 0, "for everybody it was one session: {report}");
     assert!(relay.end("-TERM"));
 
     let info = about_log(&folder, &["log", "info"]);
