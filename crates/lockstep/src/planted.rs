@@ -33,6 +33,12 @@ pub enum Bug {
     FirstMissed,
     /// Any claim of a session is good for any seat of it.
     AnyClaim,
+    /// A session that is taken up again goes on without what was taken back being written down.
+    RewindUnwritten,
+    /// Of the ticks that a relay is given, one input is lost.
+    GivenWrong,
+    /// A peer that goes back goes on coding against what it knew last.
+    TableAhead,
 }
 
 #[cfg(feature = "planted")]

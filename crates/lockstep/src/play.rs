@@ -227,7 +227,15 @@ impl<G: Game> Play<G> {
         let run = read_ticks(bytes, have, &mut table, &mut rows, |tick, rows| self.confirm(tick, rows));
         self.table = table;
         self.rows = rows;
+        self.mend_past();
         run
+    }
+
+    /// What the last ticks were is begun again where they do not continue what was known. A relay may be a stranger, too.
+    fn mend_past(&mut self) {
+        if self.past.last() != self.confirmed_tick {
+            self.past = History::after(self.confirmed_tick, self.table.clone());
+        }
     }
 
     /// Closed ticks that can be read by themselves, up to one of them.
@@ -247,9 +255,7 @@ impl<G: Game> Play<G> {
         if fresh && !planted::has(Bug::TableKept) {
             self.table = table;
         }
-        if self.past.last() != self.confirmed_tick {
-            self.past = History::after(self.confirmed_tick, self.table.clone());
-        }
+        self.mend_past();
         Ok(())
     }
 
@@ -277,7 +283,7 @@ impl<G: Game> Play<G> {
         }
         self.confirmed.step(&inputs);
         self.confirmed_tick = tick;
-        if self.past.last().next() == tick {
+        if self.past.last().next() == tick && self.past.table().fits(rows) {
             self.past.push(rows);
             self.past.forget(Tick(tick.0.saturating_sub(GIVEN_TICKS)));
         }

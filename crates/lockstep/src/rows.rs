@@ -117,6 +117,12 @@ impl Table {
         Ok(table)
     }
 
+    /// Whether a tick continues this: every taken seat has a row, and no other but those that join.
+    pub fn fits(&self, rows: &Inputs<Opaque>) -> bool {
+        let stays = |seat| rows.get(seat).is_some_and(|row| !row.joined);
+        self.taken().all(stays) && rows.iter().all(|row| row.joined || self.is_taken(row.seat))
+    }
+
     /// Appends a tick. Every taken seat must have a row, and no other but those that join.
     pub fn put(&mut self, out: &mut BitWriter<'_>, rows: &Inputs<Opaque>) {
         let events = rows.iter().filter(|row| row.joined || row.left).count();

@@ -147,6 +147,8 @@ pub struct Cable {
     pub member: Member,
     /// Which client made it.
     pub client: usize,
+    /// When.
+    pub opened_at: Time,
     /// The client's end, while the client has it.
     pub here: Option<End>,
     /// The relay's end, until it is over.
@@ -185,6 +187,7 @@ impl Cable {
         Cable {
             member,
             client,
+            opened_at: now,
             here: Some(End::new(local)),
             there: Some(End::new(now)),
             up: Netem::new(profile, seed),

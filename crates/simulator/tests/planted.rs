@@ -7,7 +7,7 @@ use sametick_simulator::run::{self, Until};
 /// So many worlds are enough for every one of them.
 const SEEDS: u64 = 96;
 
-const BUGS: [(Bug, Checker); 14] = [
+const BUGS: [(Bug, Checker); 17] = [
     (Bug::AcceptedTwice, Checker::Inputs),
     (Bug::LateIntoNext, Checker::Inputs),
     (Bug::OmissionForgotten, Checker::Inputs),
@@ -22,6 +22,9 @@ const BUGS: [(Bug, Checker); 14] = [
     (Bug::HandedInLost, Checker::Inputs),
     (Bug::FirstMissed, Checker::Back),
     (Bug::AnyClaim, Checker::Back),
+    (Bug::RewindUnwritten, Checker::Log),
+    (Bug::GivenWrong, Checker::Ticks),
+    (Bug::TableAhead, Checker::States),
 ];
 
 #[test]

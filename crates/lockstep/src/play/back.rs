@@ -7,6 +7,7 @@ use sametick_sim::{Game, Inputs, Seat, Tick, from_canonical};
 
 use super::{Play, last_inputs};
 use crate::history::Excerpt;
+use crate::planted::{self, Bug};
 use crate::rows::row_as_bytes;
 
 impl<G: Game> Play<G> {
@@ -38,6 +39,7 @@ impl<G: Game> Play<G> {
             }
         }
         self.last = last_inputs::<G>(&table);
+        let table = if planted::has(Bug::TableAhead) { self.table.clone() } else { table };
         (self.table, self.confirmed, self.confirmed_tick) = (table, state, to);
         self.recent.rewind(to);
         if kept != to {

@@ -13,6 +13,7 @@ use crate::facts::JoinError;
 use crate::history::{Excerpt, SEGMENT_TICKS};
 use crate::kept::Kept;
 use crate::message::{Claim, GIVEN_TICKS, Join, RECENT_TICKS, Resume, ToPeer};
+use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
@@ -406,8 +407,12 @@ impl Session {
             }
         }
         let place = tick.0 as usize % self.recent.len();
-        self.recent[place].clone_from(rows);
-        self.history.push(rows);
+        let given = &mut self.recent[place];
+        given.clone_from(rows);
+        if planted::has(Bug::GivenWrong) {
+            rows.iter().take(1).for_each(|row| given.omit(row.seat));
+        }
+        self.history.push(given);
         out.push_bare(Output::Closed(self.id, tick));
     }
 
@@ -415,7 +420,9 @@ impl Session {
     fn go_on(&mut self, now: Time, to: Tick, out: &mut Out) {
         let Some(returning) = self.returning.take() else { return };
         self.history.rewind(to);
-        out.push_bare(Output::Record(self.id, Record::Rewind { to }));
+        if !planted::has(Bug::RewindUnwritten) {
+            out.push_bare(Output::Record(self.id, Record::Rewind { to }));
+        }
         let before = self.origin.restarts;
         self.origin = Origin { from: to, restarts: before + 1, before: Some(before), ..self.origin };
         self.recent_after = self.recent_after.min(to);

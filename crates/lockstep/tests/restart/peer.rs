@@ -7,6 +7,7 @@ use sametick_lockstep::rows::{Opaque, Table};
 use sametick_lockstep::session::START_DELAY_US;
 use sametick_sim::{BuildId, Game, Inputs, Rng, Seat, Tick, TickRate, Time, to_canonical};
 use sametick_wire::Channel;
+use sametick_wire::bits::BitWriter;
 use sametick_wire::pacer::Path;
 use serde::{Deserialize, Serialize};
 
@@ -210,4 +211,33 @@ fn a_peer_gives_what_it_has() {
         let expected = if (290..=900).contains(&from) && from > 300 { Tick(901) } else { Tick(from) };
         assert_eq!(next, Some(expected), "from {from}");
     }
+}
+
+/// What a relay sent about who sits where was kept beside what it had said before, and did not go together.
+#[test]
+fn a_relay_that_contradicts_itself_breaks_no_peer() {
+    let mut alone = Alone::new();
+    (1..=50).for_each(|tick| alone.close(tick));
+    // Somebody else sits there, and nobody has left.
+    let (mut start, mut rows, mut bytes) = (Table::default(), Inputs::new(), vec![]);
+    rows.join(Seat(5));
+    rows.set(Seat(5), Opaque::new(&[9]).unwrap());
+    start.put(&mut BitWriter::new(&mut vec![]), &rows);
+    let (table, mut after) = (start.to_bytes(), start);
+    rows.clear();
+    rows.set(Seat(5), Opaque::new(&[8]).unwrap());
+    let mut writer = BitWriter::new(&mut bytes);
+    (0..10).for_each(|_| after.put(&mut writer, &rows));
+    writer.finish();
+    tell(&mut alone.peer, at(51), &ToPeer::Ticks { first: Tick(51), ticks: 10, table, bytes });
+    run(&mut alone.peer, at(51));
+    assert_eq!(alone.peer.confirmed().unwrap().0, Tick(60));
+    let mut bytes = vec![];
+    put_ticks(&mut bytes, Tick(61), &mut after, [&rows].into_iter());
+    alone.peer.handle(at(61), peer::Input::Message(Channel::Input, &bytes)).unwrap();
+    run(&mut alone.peer, at(61));
+    alone.peer.rejoin(at(100), Path::default());
+    let sent = run(&mut alone.peer, at(100));
+    let Ok(ToRelay::Join(join)) = message::from_bytes(&sent[0].1) else { panic!("it asks to join") };
+    assert_eq!(join.resume.map(|resume| resume.have), Some(Tick(61)));
 }

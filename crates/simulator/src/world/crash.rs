@@ -190,12 +190,14 @@ impl<G: Playable> World<G> {
         }
     }
 
-    /// It must have gone on by now.
+    /// It must have gone on by now, if anybody has waited for it since it was found.
     pub(super) fn expect_back(&mut self, id: SessionId, found_at: Time) {
         let is_same = self.referee(id).is_some_and(|referee| referee.found_at == Some(found_at));
         let is_there = is_same && !self.relay_down && !self.relay_stalled;
         let session = self.relay.session(id).filter(|session| is_there && session.is_returning());
-        if session.is_some_and(|session| session.members() > 0) {
+        let mut cables = self.cables.iter().flatten().filter(|cable| cable.opened_at <= found_at);
+        let waits = cables.any(|cable| cable.there.is_some() && cable.here.is_some() && !cable.answered);
+        if session.is_some_and(|session| session.members() > 0) && waits {
             self.fail(Checker::Recovery, format!("{id:?} has not gone on"));
         }
     }
