@@ -20,7 +20,7 @@ Proofs:
   simulator relay, players and disks with faults, in virtual time  N hours      (default 2000)
   players   a writer of players killed, and its disk's power cut  N kills      (default 10000)
   saves     saves brought by racing clients, some killed; S3 and folder  N operations (default 200000)
-  logs      logs cut at every byte, every bit of their tails flipped  N logs       (default 300)
+  logs      logs cut at every byte, every bit of their tails flipped  N logs       (default 100)
   relays    a relay killed again and again while four bots play  N kills      (default 500)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
@@ -47,7 +47,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "simulator", amount: 2_000, run: simulator },
     Proof { name: "players", amount: 10_000, run: players },
     Proof { name: "saves", amount: 200_000, run: saves },
-    Proof { name: "logs", amount: 300, run: logs },
+    Proof { name: "logs", amount: 100, run: logs },
     Proof { name: "relays", amount: 500, run: relays },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "sessions", amount: 100_000, run: sessions },

@@ -110,13 +110,14 @@ pub fn check(seed: u64, history: &[Commit], outcomes: &[(SaveInfo, Outcome)]) {
         assert!(pair[0].tick < pair[1].tick, "seed {seed}: {} after {}", pair[1].tick.0, pair[0].tick.0);
     }
     let last = saves.last().map_or(Tick::ZERO, |save| save.tick);
+    let find = |tick: Tick| saves.binary_search_by_key(&tick, |save| save.tick).ok().map(|at| &saves[at]);
     for (ours, outcome) in outcomes {
-        let there = saves.iter().find(|save| save.tick == ours.tick);
+        let there = find(ours.tick);
         match outcome {
             Outcome::Written => assert_eq!(there, Some(ours), "seed {seed}: an update is lost"),
             Outcome::AlreadyThere => assert_eq!(there.map(|save| save.hash), Some(ours.hash), "seed {seed}"),
             Outcome::NewerIsThere(tick) => {
-                assert!(*tick > ours.tick && saves.iter().any(|save| save.tick == *tick), "seed {seed}");
+                assert!(*tick > ours.tick && find(*tick).is_some(), "seed {seed}");
             }
             Outcome::DifferentAtSameTick { theirs } => {
                 assert!(*theirs != ours.hash && there.map(|save| save.hash) == Some(*theirs), "seed {seed}");
