@@ -23,7 +23,7 @@ struct Extent {
 fn extent() -> Extent {
     match std::env::var("SAMETICK_LOGS") {
         Ok(number) => Extent { logs: number.parse().unwrap(), tail_bytes: 4096, files: usize::MAX },
-        Err(_) => Extent { logs: 4, tail_bytes: 256, files: 2 },
+        Err(_) => Extent { logs: 4, tail_bytes: 256, files: 1 },
     }
 }
 
@@ -37,7 +37,7 @@ fn samples() -> impl Iterator<Item = Sample> {
     let small = |seed| Sample::eventful(seed, SMALL);
     let played = || {
         let mut records = vec![];
-        play(Play::Sticks, 4, 600, |record| records.push(record.clone()));
+        play(Play::Buttons, 4, 600, |record| records.push(record.clone()));
         Sample::of(LogEncoder::new(&header()).unwrap(), None, &records)
     };
     let large = Sample::eventful(1, EncoderOptions::at(60));
