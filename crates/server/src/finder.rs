@@ -1,6 +1,7 @@
 //! Looks for sessions that are not running, on a thread of its own: in the data folder, and in the store if there is one. Which
 //! of the two has more of a session decides.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -22,13 +23,16 @@ use sametick_store::saves::{
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::timeout;
 
 use crate::trail::Trail;
 
 /// How long the store may take to say what it has of a session: play waits for that.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The same for all of a session that is nowhere else: without it another one would begin.
+const FETCH_PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long somebody may go on writing a log before its session counts as theirs: one that is over, or whose server was just
 /// killed, lets go of it in no time.
@@ -69,12 +73,17 @@ impl Finder {
         let local = FolderShelf::open(data)?;
         let store = store.map(|place| Ok::<_, Trouble>((place.open()?, place.to_string()))).transpose()?;
         let (wishes, mut todo) = mpsc::unbounded_channel::<Wish>();
-        let mut seeker = Seeker { data: data.to_owned(), local, store, last: 0 };
+        let seeker = Seeker { data: data.to_owned(), local, store, last: Cell::new(0) };
         let thread = std::thread::Builder::new().name("finder".into()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let seeker = Rc::new(seeker);
             let look = async {
+                let mut under_way = JoinSet::new();
                 while let Some(Wish { build, mode, name, then }) = todo.recv().await {
-                    then(seeker.seek(build, mode, &name).await);
+                    // A store that does not answer for one session holds up no other.
+                    let seeker = Rc::clone(&seeker);
+                    under_way.spawn_local(async move { then(seeker.seek(build, mode, &name).await) });
+                    while under_way.try_join_next().is_some() {}
                 }
             };
             match runtime {
@@ -149,7 +158,7 @@ struct Seeker {
     local: FolderShelf,
     store: Option<(Arc<dyn Shelf>, String)>,
     /// The last number that was given to a session.
-    last: u64,
+    last: Cell<u64>,
 }
 
 /// Where there is something of a session.
@@ -163,7 +172,7 @@ struct Seen {
 struct InUse;
 
 impl Seeker {
-    async fn seek(&mut self, build: BuildId, mode: Mode, name: &str) -> Sought {
+    async fn seek(&self, build: BuildId, mode: Mode, name: &str) -> Sought {
         let mut seen = BTreeMap::<u64, (SessionKey, Seen)>::new();
         for (started, key) in keys_of(&self.local, build, mode, name).await.unwrap_or_default() {
             seen.entry(started).or_insert((key, Seen::default())).1.here = true;
@@ -189,13 +198,13 @@ impl Seeker {
                 }
             }
         }
-        self.last = unix_ms().max(self.last + 1).max(newest + 1);
-        Sought::New(self.last)
+        self.last.set(unix_ms().max(self.last.get() + 1).max(newest + 1));
+        Sought::New(self.last.get())
     }
 
     async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Vec<(u64, SessionKey)> {
         let Some((shelf, place)) = &self.store else { return Vec::new() };
-        match within(keys_of(&**shelf, build, mode, name)).await {
+        match within(STORE_PATIENCE, keys_of(&**shelf, build, mode, name)).await {
             Ok(keys) => keys,
             Err(why) => {
                 tracing::warn!(session = name, place, %why, "what the store has of a session is not known");
@@ -210,7 +219,8 @@ impl Seeker {
         let there = match &self.store {
             Some((shelf, place)) if seen.there => {
                 let last = here.as_ref().map(Trail::last);
-                let there = within(take_there(&**shelf, key, name, last)).await;
+                let patience = if here.is_some() { STORE_PATIENCE } else { FETCH_PATIENCE };
+                let there = within(patience, take_there(&**shelf, key, name, last)).await;
                 there.unwrap_or_else(|why| {
                     let session = key.id();
                     tracing::warn!(session, place, %why, "what the store has of a session is not used");
@@ -329,8 +339,11 @@ async fn take_there(
 }
 
 /// The answer of a store, if it comes in time.
-async fn within<T>(answer: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
-    timeout(STORE_PATIENCE, answer).await.unwrap_or_else(|_| Err(Trouble("it does not answer".into())))
+async fn within<T>(
+    patience: Duration,
+    answer: impl Future<Output = Result<T, Trouble>>,
+) -> Result<T, Trouble> {
+    timeout(patience, answer).await.unwrap_or_else(|_| Err(Trouble("it does not answer".into())))
 }
 
 /// Gives a file another name, if it is there: nothing is overwritten.

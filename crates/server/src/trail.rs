@@ -7,6 +7,7 @@ use sametick_sim::record::Record;
 use sametick_sim::{StateHash, Tick};
 use sametick_store::log::{Header, LogReader, OpenError, Position, ReadError};
 use sametick_store::saves::Save;
+use sametick_transport::clock::unix_ms;
 
 /// What is left of a session, and fits together: it can go on from here.
 #[derive(Debug)]
@@ -126,7 +127,9 @@ impl Trail {
         let save = save.transpose()?;
         let from = save.as_ref().map_or(Tick(1), |save| save.tick.next());
         let restarts = self.log.as_ref().map_or(0, |log| log.restarts);
-        let mut kept = Kept::new(self.facts(), self.header.started_unix_ms, restarts, save);
+        // Without its log nobody can tell any more which claims are from before it was last taken up: none is good.
+        let uid = if self.log.is_some() { self.header.started_unix_ms } else { unix_ms() };
+        let mut kept = Kept::new(self.facts(), uid, restarts, save);
         let mut push = |tape: &Tape| -> Result<(), ReadError> {
             let mut reader =
                 LogReader::open(&tape.bytes[..]).map_err(|_| ReadError::Damaged { offset: 0 })?;
