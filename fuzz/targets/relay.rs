@@ -44,6 +44,7 @@ const OFTEN: CompactionConfig = CompactionConfig {
     join_hot_us: 100_000,
     not_before_us: 100_000,
     has_store: false,
+    has_keeper: false,
 };
 
 const CONFIG: RelayConfig =

@@ -199,7 +199,7 @@ impl Agreement {
                     if let Some(seat) = floor.seat(member) {
                         out.push_bare(Output::Record(floor.id, Record::Dissent { tick, seat, hash }));
                     }
-                    let good = self.checks.somebody_with(tick, agreed).or_else(|| floor.player_but(member));
+                    let good = self.longest_with(member, tick, agreed).or_else(|| floor.player_but(member));
                     if let Some(good) = good {
                         self.begin_inquiry(now, floor, tick, [good, member], Decided::ByMajority, out);
                     }
@@ -213,6 +213,14 @@ impl Agreement {
                 }
             }
         }
+    }
+
+    /// Somebody who has this state, and was of one mind with the odd one for as long as anybody: whoever has just come cannot say when
+    /// that ended.
+    fn longest_with(&self, odd: Member, tick: Tick, agreed: StateHash) -> Option<Member> {
+        let holders = self.checks.holders(tick).into_iter().rev().filter(|member| *member != odd);
+        let longest = holders.max_by_key(|member| self.checks.last_common([*member, odd], tick));
+        longest.or_else(|| self.checks.somebody_with(tick, agreed))
     }
 
     fn begin_inquiry(
