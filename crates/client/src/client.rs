@@ -147,9 +147,8 @@ pub struct Client<S: Side> {
     netem: Option<(Profile, u64)>,
     trouble: Option<Trouble<()>>,
     totals: Totals,
-    /// The last tick that is known to have happened, to notice when a session begins anew.
+    /// The last tick that is known to have happened, of which session, to notice when one begins anew.
     reached: Tick,
-    /// What told it from others of its name.
     run: Option<u64>,
     /// When it wants to be called at the latest.
     wake_at: Time,
