@@ -306,3 +306,22 @@ impl Agreement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever had just come was asked first, and could not say since when somebody differed.
+    #[test]
+    fn whoever_was_of_one_mind_with_the_odd_one_the_longest_is_asked_since_when_it_differs() {
+        let (mut agreement, mut findings) = (Agreement::default(), Vec::new());
+        let [new, old, odd, other] = [0, 1, 2, 3].map(Member);
+        let mut say = |member, tick, hash, voters| {
+            agreement.checks.answer(member, true, (Tick(tick), StateHash(hash)), voters, &mut findings);
+        };
+        [old, odd, other].into_iter().for_each(|member| say(member, 30, 5, 3));
+        [new, old, other].into_iter().for_each(|member| say(member, 60, 6, 4));
+        say(odd, 60, 7, 4);
+        assert_eq!(agreement.longest_with(odd, Tick(60), StateHash(6)), Some(old));
+    }
+}

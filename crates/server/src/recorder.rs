@@ -180,7 +180,7 @@ impl Recorder {
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         let resumed = match log {
-            Some(Tape { bytes, position, .. }) => Ok(self.scribe.resume_at(&path, &header, position, bytes)),
+            Some(Tape { bytes, position, .. }) => Ok(self.scribe.resume_at(&path, &header, position, &bytes)),
             None => self.scribe.create_at(&path, &header, Position::after(last, seats)),
         };
         match resumed {

@@ -155,7 +155,7 @@ impl Scribe {
         let mut reader = LogReader::open(&existing[..])?;
         let position = reader.verify()?.position;
         let header = reader.header().clone();
-        let (log, encoder) = self.resume_at(path, &header, position, existing);
+        let (log, encoder) = self.resume_at(path, &header, position, &existing);
         Ok((log, encoder, tail))
     }
 
@@ -165,10 +165,11 @@ impl Scribe {
         path: impl Into<PathBuf>,
         header: &Header,
         position: Position,
-        existing: Vec<u8>,
+        existing: &[u8],
     ) -> (FileLog, LogEncoder) {
         let (path, encoder) = (path.into(), LogEncoder::resume(header, position));
-        (self.begin(move || Ok(Appender::new(FsDisk::open(&path)?, &existing))), encoder)
+        let (len, crc) = (existing.len() as u64, crc32c::crc32c(existing));
+        (self.begin(move || Ok(Appender::at(FsDisk::open(&path)?, len, crc))), encoder)
     }
 
     /// A log on any disk. `open` is called on the thread, and again if it fails.

@@ -33,12 +33,17 @@ pub struct Appender<D> {
 impl<D: Disk> Appender<D> {
     /// On an empty disk, or at the end of a log whose bytes are `existing`.
     pub fn new(disk: D, existing: &[u8]) -> Appender<D> {
+        Appender::at(disk, existing.len() as u64, crc32c::crc32c(existing))
+    }
+
+    /// At the end of a log of so many bytes with this CRC-32C.
+    pub(super) fn at(disk: D, durable_len: u64, durable_crc: u32) -> Appender<D> {
         Appender {
             disk,
             waiting: VecDeque::new(),
             spare: Vec::new(),
-            durable_len: existing.len() as u64,
-            durable_crc: crc32c::crc32c(existing),
+            durable_len,
+            durable_crc,
             durable_tick: None,
             failed: false,
         }
