@@ -428,7 +428,7 @@ mod tests {
             .filter(is_example)
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(examples.lines().count(), 17 + 1 + 8, "{examples}");
+        assert_eq!(examples.lines().count(), 18 + 1 + 8, "{examples}");
         Settings::parse(&examples).unwrap();
     }
 
