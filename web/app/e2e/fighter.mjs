@@ -66,16 +66,10 @@ export class Fighter {
 
   /** Walks until it is this near to a place, around what is in the way. */
   async walkTo(to, near, options = { timeout_ms: 30_000 }) {
-    let best = Infinity;
-    let looks = 0;
-    const scene = await this.finds(`the way to ${to.x}, ${to.y}`, async ({ own }) => {
+    const scene = await this.finds(`the way to ${to.x}, ${to.y}`, async ({ own, shapes, hud }) => {
       if (!own) return false;
-      const far = Math.hypot(own.x - to.x, own.y - to.y);
-      if (far < near) return true;
-      looks = far < best - 0.2 ? 0 : looks + 1;
-      best = looks === 0 ? far : best;
-      await this.hold(looks > STUCK_LOOKS ? sideways(own, to, looks) : towards(own, to));
-      if (looks > 3 * STUCK_LOOKS) [best, looks] = [Infinity, 0];
+      if (Math.hypot(own.x - to.x, own.y - to.y) < near) return true;
+      await this.hold(towards(own, nextStep(own, to, shapes, hud.size)));
       return false;
     }, options);
     await this.hold([]);
@@ -123,15 +117,40 @@ export class Fighter {
   }
 }
 
+/** The keys that lead there. Who is nearly in line with it walks straight. */
 function towards(from, to) {
   const keys = [];
-  if (Math.abs(to.x - from.x) > 0.5) keys.push(to.x > from.x ? "d" : "a");
-  if (Math.abs(to.y - from.y) > 0.5) keys.push(to.y > from.y ? "s" : "w");
+  if (Math.abs(to.x - from.x) > 0.25) keys.push(to.x > from.x ? "d" : "a");
+  if (Math.abs(to.y - from.y) > 0.25) keys.push(to.y > from.y ? "s" : "w");
   return keys;
 }
 
-/** At a right angle to the way, now to one side and now to the other. */
-function sideways(from, to, looks) {
-  const one = Math.floor(looks / STUCK_LOOKS) % 2 === 0;
-  return Math.abs(to.x - from.x) > Math.abs(to.y - from.y) ? [one ? "w" : "s"] : [one ? "a" : "d"];
+/** The middle of the tile to walk to next: the neighbour from which the way is shortest. */
+function nextStep(from, to, shapes, size) {
+  const left = lengths(to, shapes, size);
+  const [x, y] = [Math.floor(from.x), Math.floor(from.y)];
+  const steps = neighbours(x, y).filter(([x, y]) => left.has(x * size + y));
+  steps.sort((one, other) => left.get(one[0] * size + one[1]) - left.get(other[0] * size + other[1]));
+  return steps.length > 0 ? { x: steps[0][0] + 0.5, y: steps[0][1] + 0.5 } : to;
 }
+
+/** How long the way is from every tile on which nothing stands. */
+function lengths(to, shapes, size) {
+  const solid = new Set();
+  for (const { kind, x, y } of shapes)
+    if ([KIND.wall, KIND.crate, KIND.rock].includes(kind)) solid.add(Math.floor(x) * size + Math.floor(y));
+  const start = [Math.floor(to.x), Math.floor(to.y)];
+  const left = new Map([[start[0] * size + start[1], 0]]);
+  const queue = [start];
+  for (const [x, y] of queue) {
+    for (const [nx, ny] of neighbours(x, y)) {
+      const tile = nx * size + ny;
+      if (Math.min(nx, ny) < 0 || Math.max(nx, ny) >= size || solid.has(tile) || left.has(tile)) continue;
+      left.set(tile, left.get(x * size + y) + 1);
+      queue.push([nx, ny]);
+    }
+  }
+  return left;
+}
+
+const neighbours = (x, y) => [[x + 1, y], [x - 1, y], [x, y + 1], [x, y - 1]];
