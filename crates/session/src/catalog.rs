@@ -64,6 +64,8 @@ pub struct HostState {
     pub capacity: u16,
     /// How many it has.
     pub sessions: usize,
+    /// Its last life has ended in order, and no other has begun.
+    pub has_ended: bool,
 }
 
 /// What a gateway knows.
@@ -248,6 +250,7 @@ impl Catalog for Remembered {
             health: known.health(now),
             capacity: known.capacity,
             sessions: known.sessions.len(),
+            has_ended: known.has_ended,
         })
     }
 

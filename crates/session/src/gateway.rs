@@ -105,6 +105,13 @@ struct Pending {
     until: Time,
 }
 
+impl Pending {
+    /// What somebody is told whom no host can answer.
+    fn refusal(&self) -> Refusal {
+        if self.settings.is_some() { Refusal::NoHost } else { Refusal::NotFound }
+    }
+}
+
 /// A session that goes on at another host.
 struct Move {
     /// Who is asked to have it.
@@ -129,6 +136,7 @@ pub struct Gateway<C> {
     tell_at: Time,
     next: u64,
     is_draining: bool,
+    grows: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -146,8 +154,20 @@ impl<C: Catalog> Gateway<C> {
             tell_at: now,
             next: u64::from(run) << 32,
             is_draining: false,
+            grows: false,
             outputs: VecDeque::new(),
         }
+    }
+
+    /// More hosts are started where there are [too few](Gateway::wanting): who wants a session waits for that.
+    pub fn set_growing(&mut self) {
+        self.grows = true;
+    }
+
+    /// How many want a session and no host has a place for it.
+    pub fn wanting(&self) -> usize {
+        let is_new = |pending: &&Pending| pending.settings.is_some() && pending.host.is_none();
+        self.pending.values().filter(is_new).count()
     }
 
     /// What it knows.
@@ -235,18 +255,21 @@ impl<C: Catalog> Gateway<C> {
         pending.host = host;
         match host {
             Some(host) => self.outputs.push_back(Output::Host(host, pending.what.clone())),
-            // Hosts that are there will be heard of soon.
-            None if is_hearing => {}
+            // Hosts that are there will be heard of soon; who had no place may have one when it is asked again.
+            None if is_hearing || self.grows && pending.settings.is_some() => pending.refused.clear(),
             None => {
-                let is_new = pending.settings.is_some();
-                self.finish(number, Reply::Refused(if is_new { Refusal::NoHost } else { Refusal::NotFound }));
+                let refusal = pending.refusal();
+                self.finish(number, Reply::Refused(refusal));
             }
         }
     }
 
     /// Whose session it is: that is in its name, whatever lists say.
     fn owner(&self, session: SessionId) -> Option<HostId> {
-        self.catalog.host(self.now, session.host).map(|_| session.host)
+        let state = self.catalog.host(self.now, session.host)?;
+        // One that has ended in order has told of everything it will have in its next life.
+        let is_over = state.has_ended && !self.catalog.sessions_of(session.host).contains(&session);
+        (!is_over).then_some(session.host)
     }
 
     /// The host that has it already, or the one with the most room.
@@ -260,13 +283,10 @@ impl<C: Catalog> Gateway<C> {
     fn heard(&mut self, host: HostId, said: FromHost) {
         match said {
             FromHost::Beat(beat) => {
-                let is_new = self.catalog.host(self.now, host).is_none();
                 self.catalog.beat(self.now, host, &beat);
-                if is_new {
-                    let unasked = self.pending.iter().filter(|(_, pending)| pending.host.is_none());
-                    for number in unasked.map(|(number, _)| *number).collect::<Vec<_>>() {
-                        self.send(number);
-                    }
+                let unasked = self.pending.iter().filter(|(_, pending)| pending.host.is_none());
+                for number in unasked.map(|(number, _)| *number).collect::<Vec<_>>() {
+                    self.send(number);
                 }
             }
             FromHost::Bye(life) => self.catalog.bye(self.now, host, life),
@@ -313,6 +333,7 @@ impl<C: Catalog> Gateway<C> {
         let ToHost::Place { key, .. } = &pending.what else { return };
         match self.host_for(*key, pending).filter(|host| !pending.refused.contains(host)) {
             Some(_) => self.send(number),
+            None if self.grows => {}
             None => self.finish(number, Reply::Refused(Refusal::NoHost)),
         }
     }
@@ -408,7 +429,9 @@ impl<C: Catalog> Gateway<C> {
             .collect();
         for (number, is_over) in due {
             if is_over {
-                self.finish(number, Reply::Refused(Refusal::Unavailable));
+                let asked = self.pending.get(&number);
+                let refusal = asked.filter(|pending| pending.host.is_none()).map(Pending::refusal);
+                self.finish(number, Reply::Refused(refusal.unwrap_or(Refusal::Unavailable)));
             } else {
                 self.send(number);
             }

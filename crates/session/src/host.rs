@@ -25,7 +25,7 @@ use crate::placing::{Beat, FromHost, MAX_SESSIONS, Standing, ToHost};
 use crate::plan::Plan;
 use crate::session::{self, Damaged, Session};
 use crate::settings::Mode;
-use crate::ticket::{Seal, Tokens};
+use crate::ticket::{PASS_LEN, Passes, Seal, Tokens};
 
 /// How often a host says how it is.
 pub const BEAT_US: u64 = 2_000_000;
@@ -210,6 +210,7 @@ enum Work {
 pub struct Host {
     config: HostConfig,
     seal: Seal,
+    passes: Passes,
     now: Time,
     running: BTreeMap<SessionId, Running>,
     keys: BTreeMap<Key, SessionId>,
@@ -240,6 +241,7 @@ impl Host {
     pub fn new(now: Time, config: HostConfig, stored: &[Vec<u8>], crashed_s: Option<u64>) -> (Host, Lost) {
         let mut host = Host {
             seal: Seal::new(&config.secret, config.life),
+            passes: Passes::new(&config.secret),
             now,
             running: BTreeMap::new(),
             keys: BTreeMap::new(),
@@ -323,6 +325,17 @@ impl Host {
     /// The session whose member this connection is.
     pub fn session_of(&self, member: Member) -> Option<SessionId> {
         self.members.get(&member).copied()
+    }
+
+    /// What a member shows to take part in the game of their session.
+    pub fn pass(&self, session: SessionId, player: PlayerId) -> [u8; PASS_LEN] {
+        self.passes.of(session, player)
+    }
+
+    /// Whose pass this is, if they are a member of a session here.
+    pub fn holder(&self, pass: &[u8]) -> Option<(&Session, PlayerId)> {
+        let (session, player) = self.passes.read(pass)?;
+        self.session(session).filter(|session| session.has(player)).map(|session| (session, player))
     }
 
     /// Whether it takes no more sessions, and will end.

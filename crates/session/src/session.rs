@@ -457,6 +457,31 @@ impl Session {
         self.links.get(&member).copied()
     }
 
+    /// Whether somebody takes part, connected or not.
+    pub fn has(&self, player: PlayerId) -> bool {
+        self.kept.person(player).is_some()
+    }
+
+    /// What somebody is called here.
+    pub fn name_of(&self, player: PlayerId) -> Option<&Name> {
+        self.kept.person(player).map(|person| &person.name)
+    }
+
+    /// Where somebody sits.
+    pub fn seat_of(&self, player: PlayerId) -> Option<Seat> {
+        self.kept.person(player).and_then(|person| person.seat)
+    }
+
+    /// How many games were begun.
+    pub fn round(&self) -> u32 {
+        self.kept.round
+    }
+
+    /// The connections of its members.
+    pub fn links(&self) -> impl Iterator<Item = (Member, PlayerId)> {
+        self.links.iter().map(|(member, player)| (*member, *player))
+    }
+
     /// Whether somebody is connected.
     fn is_on(&self, player: PlayerId) -> bool {
         self.presences.get(&player).is_some_and(|presence| matches!(presence.place, Place::On(_)))

@@ -27,6 +27,10 @@ const SEAL_LEN: usize = 16;
 const TICKETS: &[u8] = b"tickets of this life";
 const TOKENS: &[u8] = b"tokens of a session";
 const SALTS: &[u8] = b"salts of a session";
+const PASSES: &[u8] = b"passes of a host";
+
+/// The bytes of a pass: session, player and a keyed hash of 128 bits.
+pub const PASS_LEN: usize = 48;
 
 /// What lets a player in: made by the host of a session, for one arrival. One that was read was made by this life of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,6 +159,42 @@ impl Tokens {
     }
 }
 
+/// What a member of a session shows to take part in its game: their game's connection is another one than that of the session, and may
+/// be opened many times. It is good for as long as they are a member.
+#[derive(Clone)]
+pub struct Passes([u8; 32]);
+
+impl Passes {
+    /// Those of the host with this secret, in all its lives.
+    pub fn new(secret: &[u8; 32]) -> Passes {
+        Passes(*blake3::keyed_hash(secret, PASSES).as_bytes())
+    }
+
+    /// A member's pass.
+    pub fn of(&self, session: SessionId, player: PlayerId) -> [u8; PASS_LEN] {
+        let mut bytes = [0; PASS_LEN];
+        let who = session.to_bytes().into_iter().chain(player.to_bytes());
+        let mac: [u8; SEAL_LEN] = self.mac(session, player);
+        bytes.iter_mut().zip(who.chain(mac)).for_each(|(to, from)| *to = from);
+        bytes
+    }
+
+    /// Whose pass it is, if this host has made it.
+    pub fn read(&self, shown: &[u8]) -> Option<(SessionId, PlayerId)> {
+        let (session, rest) = shown.split_first_chunk::<16>()?;
+        let (player, mac) = rest.split_first_chunk::<16>()?;
+        let (session, player) = (SessionId::from_bytes(*session), PlayerId::from_bytes(*player));
+        let is_ours: bool = self.mac(session, player).ct_eq(mac).into();
+        is_ours.then_some((session, player))
+    }
+
+    fn mac(&self, session: SessionId, player: PlayerId) -> [u8; SEAL_LEN] {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&session.to_bytes()).update(&player.to_bytes());
+        first(&hasher.finalize())
+    }
+}
+
 /// A number that tells sessions of one life apart, and that nobody can guess.
 pub(crate) fn mark(secret: &[u8; 32], life: Incarnation, number: u64) -> u64 {
     let hash =
@@ -221,6 +261,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_pass_is_one_members_of_one_session_of_one_host(flip in 0..PASS_LEN * 8, other: u128) {
+            let passes = Passes::new(&[1; 32]);
+            let mut pass = passes.of(ID, PlayerId(7));
+            prop_assert_eq!(passes.read(&pass), Some((ID, PlayerId(7))));
+            prop_assert_eq!(Passes::new(&[2; 32]).read(&pass), None);
+            prop_assert_eq!(passes.read(&pass[1..]), None);
+            prop_assert!(passes.of(ID, PlayerId(other)) != pass || other == 7);
+            pass[flip / 8] ^= 1 << (flip % 8);
+            prop_assert_eq!(passes.read(&pass), None);
+        }
+
         #[test]
         fn only_what_this_life_of_the_host_sealed_is_good(flip in 0usize..1_000, wait_us in 0..2 * TICKET_US) {
             let seal = Seal::new(&[1; 32], Incarnation(2));

@@ -1,5 +1,6 @@
 //! Sessions, by what they promise.
 
+mod fleet;
 mod lobby;
 mod messages;
 mod placing;

@@ -1,0 +1,181 @@
+//! Which processes a machine runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sametick_session::fleet::{Fleet, FleetConfig, HUNG_US, IDLE_US, Input, Output, START_US, STOP_US};
+use sametick_sim::{Rng, Time};
+
+const MS: u64 = 1_000;
+
+fn fleet(ports: u16) -> Fleet {
+    Fleet::new(Time::ZERO, FleetConfig { ports: 1..=ports, spare: 2 })
+}
+
+fn drain(fleet: &mut Fleet) -> Vec<Output> {
+    let mut all = Vec::new();
+    loop {
+        match fleet.poll_output() {
+            Output::WakeAt(_) => return all,
+            output => all.push(output),
+        }
+    }
+}
+
+fn told(fleet: &mut Fleet, at_ms: u64, input: Input) -> Vec<Output> {
+    fleet.handle(Time::from_millis(at_ms), input);
+    drain(fleet)
+}
+
+fn heard(port: u16, sessions: usize) -> Input {
+    Input::Heard { port, sessions, is_draining: false }
+}
+
+#[test]
+fn a_few_are_kept_ready_and_more_are_started_for_those_who_wait() {
+    let mut fleet = fleet(9);
+    assert_eq!(told(&mut fleet, 0, Input::Timeout), [Output::Start(1), Output::Start(2)]);
+    assert_eq!(told(&mut fleet, 1, heard(1, 0)), []);
+    assert_eq!(told(&mut fleet, 2, heard(2, 0)), []);
+    assert_eq!(told(&mut fleet, 3, heard(1, 1)), [Output::Start(3)], "one has a session now");
+    let more = told(&mut fleet, 4, Input::Wanted(20));
+    assert_eq!(more, [Output::Start(4), Output::Start(5), Output::Start(6)], "four start at once");
+    assert_eq!(told(&mut fleet, 5, heard(3, 0)), [Output::Start(7)]);
+    assert_eq!(fleet.ports().collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn those_that_nobody_needs_end_after_a_while() {
+    let mut fleet = fleet(9);
+    told(&mut fleet, 0, Input::Wanted(2));
+    for port in 1..=4 {
+        told(&mut fleet, 1, heard(port, 0));
+    }
+    assert_eq!(told(&mut fleet, 2, Input::Wanted(0)), []);
+    let late = 1 + IDLE_US / MS;
+    assert_eq!(told(&mut fleet, late, Input::Timeout), [Output::Stop(4), Output::Stop(3)]);
+    assert_eq!(told(&mut fleet, late + 1, Input::Exited { port: 4, has_sessions: false }), []);
+    assert_eq!(fleet.ports().collect::<Vec<_>>(), [1, 2, 3]);
+}
+
+#[test]
+fn one_that_dies_with_sessions_is_started_again_where_it_was() {
+    let mut fleet = fleet(9);
+    told(&mut fleet, 0, Input::Timeout);
+    told(&mut fleet, 1, heard(1, 1));
+    let died = Input::Exited { port: 1, has_sessions: true };
+    assert_eq!(told(&mut fleet, 2, died), [Output::Start(1)]);
+    // It cannot be started: again and again, ever more slowly.
+    let mut starts = Vec::new();
+    let mut at_ms = 3;
+    while starts.len() < 5 {
+        if told(&mut fleet, at_ms, died).contains(&Output::Start(1)) {
+            starts.push(at_ms);
+        }
+        while let Output::WakeAt(at) = fleet.poll_output() {
+            at_ms = (at.unwrap().as_micros() / MS).max(at_ms + 1);
+            fleet.handle(Time::from_millis(at_ms), Input::Timeout);
+            if drain(&mut fleet).contains(&Output::Start(1)) {
+                starts.push(at_ms);
+                break;
+            }
+        }
+    }
+    assert!(starts.windows(3).all(|w| w[2] - w[1] > w[1] - w[0]), "{starts:?}");
+}
+
+#[test]
+fn one_that_hangs_or_never_speaks_is_killed() {
+    let mut fleet = fleet(2);
+    told(&mut fleet, 0, Input::Timeout);
+    told(&mut fleet, 1, heard(1, 1));
+    assert_eq!(told(&mut fleet, START_US / MS, Input::Timeout), [Output::Kill(2)]);
+    assert_eq!(told(&mut fleet, 1 + HUNG_US / MS, Input::Timeout), [Output::Kill(1)]);
+    assert_eq!(told(&mut fleet, 2 + HUNG_US / MS, heard(1, 1)), [], "too late");
+}
+
+#[test]
+fn a_gateway_that_was_killed_finds_what_it_had_started() {
+    let mut fleet = fleet(9);
+    let is_up = |port, is_up| Input::Found { port, is_up, has_sessions: true };
+    fleet.handle(Time::ZERO, is_up(1, true));
+    fleet.handle(Time::ZERO, is_up(5, false));
+    assert_eq!(drain(&mut fleet), [Output::Start(2), Output::Start(5)], "1 is there, and 5 has sessions");
+}
+
+#[test]
+fn all_end_when_it_drains_and_whoever_does_not_is_killed() {
+    let mut fleet = fleet(9);
+    told(&mut fleet, 0, Input::Timeout);
+    told(&mut fleet, 1, heard(1, 0));
+    assert_eq!(told(&mut fleet, 2, Input::Drain), [Output::Stop(1), Output::Stop(2)]);
+    assert_eq!(told(&mut fleet, 3, Input::Exited { port: 1, has_sessions: true }), [], "in its next life");
+    assert_eq!(told(&mut fleet, 2 + STOP_US / MS, Input::Timeout), [Output::Kill(2)]);
+    let gone = Input::Exited { port: 2, has_sessions: false };
+    assert_eq!(told(&mut fleet, 3 + STOP_US / MS, gone), [Output::Done]);
+    assert_eq!(fleet.poll_output(), Output::WakeAt(None));
+}
+
+/// A machine with processes that start, hang, crash and end as they like.
+#[test]
+fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
+    for seed in 0..300 {
+        let mut rng = Rng::new(seed);
+        let mut fleet = fleet(6);
+        let (mut alive, mut at_ms) = (BTreeMap::<u16, usize>::new(), 0);
+        let mut stored = BTreeSet::new();
+        for step in 0..400 {
+            at_ms += rng.below(3_000);
+            let port = 1 + rng.below(6) as u16;
+            let input = match rng.below(5) {
+                0 if alive.remove(&port).is_some() => {
+                    Input::Exited { port, has_sessions: stored.contains(&port) }
+                }
+                1 => Input::Wanted(rng.below(4) as usize),
+                _ if step == 350 => Input::Drain,
+                2 | 3 if alive.contains_key(&port) => {
+                    let sessions = rng.below(2) as usize;
+                    if sessions > 0 {
+                        stored.insert(port)
+                    } else {
+                        stored.remove(&port)
+                    };
+                    heard(port, sessions)
+                }
+                _ => Input::Timeout,
+            };
+            let outputs = told(&mut fleet, at_ms, input);
+            for output in outputs {
+                match output {
+                    Output::Start(port) => {
+                        assert!(alive.insert(port, 0).is_none(), "seed {seed}: {port} twice")
+                    }
+                    Output::Kill(port) => {
+                        assert!(alive.remove(&port).is_some(), "seed {seed}: nobody to kill at {port}");
+                        fleet.handle(Time::from_millis(at_ms), Input::Exited { port, has_sessions: false });
+                        stored.remove(&port);
+                    }
+                    Output::Stop(port) => assert!(alive.contains_key(&port), "seed {seed}"),
+                    Output::Done | Output::WakeAt(_) => {}
+                }
+            }
+            for output in drain(&mut fleet) {
+                if let Output::Start(port) = output {
+                    assert!(alive.insert(port, 0).is_none(), "seed {seed}: {port} twice");
+                }
+            }
+            assert_eq!(
+                fleet.ports().collect::<Vec<_>>(),
+                alive.keys().copied().collect::<Vec<_>>(),
+                "seed {seed}"
+            );
+        }
+        fleet.handle(Time::from_millis(at_ms), Input::Drain);
+        told(&mut fleet, at_ms + STOP_US / MS, Input::Timeout);
+        let mut last = Vec::new();
+        for port in alive.into_keys() {
+            last = told(&mut fleet, at_ms + STOP_US / MS, Input::Exited { port, has_sessions: true });
+        }
+        assert!(last.is_empty() || last == [Output::Done], "seed {seed}");
+        assert_eq!(fleet.ports().count(), 0, "seed {seed}");
+    }
+}
