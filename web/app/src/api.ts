@@ -1,6 +1,8 @@
 // The server's interface, as the page needs it.
 
 import { spareEngine } from "./engine";
+import type { Plan, Summary } from "./lobby/protocol";
+import { settings } from "./settings.svelte";
 import type { Mode } from "./worker/messages";
 
 export interface GameInfo {
@@ -11,6 +13,8 @@ export interface GameInfo {
   seats: [number, number];
   /** How it can be run. */
   modes: Mode[];
+  /** What sessions of it can be like; missing or null if there are none. */
+  session?: (Plan & { scenarios: string[] }) | null;
 }
 
 export interface ServerInfo {
@@ -53,6 +57,9 @@ const DEADLINE_MS = 5_000;
 /** The server wants a passphrase, or another one. */
 export class Locked extends Error {}
 
+/** The server has no such thing. */
+class Missing extends Error {}
+
 export function readServer(): Promise<ServerInfo> {
   return read<ServerInfo>("/api/server");
 }
@@ -63,13 +70,32 @@ export function readHealth(): Promise<Health> {
 
 /** The listed sessions. Throws `Locked` if the key is missing or wrong. */
 export async function readSessions(key: string | null): Promise<SessionInfo[]> {
-  const headers: Record<string, string> = key ? { Authorization: `Sametick ${await proof(key)}` } : {};
-  return (await read<{ sessions: SessionInfo[] }>("/api/sessions", headers)).sessions;
+  return (await read<{ sessions: SessionInfo[] }>("/api/sessions", await headersFor(key))).sessions;
+}
+
+/** The listed sessions of the lobby that have a place; none if the server has no lobby. */
+export async function readLobby(key: string | null): Promise<Summary[] | null> {
+  try {
+    return (await read<{ sessions: Summary[] }>("/api/lobby?open=1", await headersFor(key))).sessions;
+  } catch (error) {
+    if (error instanceof Missing) return null;
+    throw error;
+  }
+}
+
+/** What a WebSocket's address ends with: browsers let no page set its headers. */
+export async function socketQuery(): Promise<string> {
+  return settings.key ? `?proof=${await proof(settings.key)}` : "";
+}
+
+async function headersFor(key: string | null): Promise<Record<string, string>> {
+  return key ? { Authorization: `Sametick ${await proof(key)}` } : {};
 }
 
 async function read<T>(path: string, headers: Record<string, string> = {}): Promise<T> {
   const response = await fetch(path, { headers, cache: "no-store", signal: AbortSignal.timeout(DEADLINE_MS) });
   if (response.status === 401) throw new Locked("The server wants a passphrase.");
+  if (response.status === 404) throw new Missing("The server has no such thing.");
   if (!response.ok) throw new Error(`The server answered ${response.status}.`);
   return (await response.json()) as T;
 }

@@ -13,8 +13,9 @@ const MOODS = [
   "Nimble", "Patient", "Quick", "Quiet", "Sunny", "Swift", "Witty", "Bold",
 ];
 
-/** The server's limits, in bytes. */
+/** The server's limits. */
 const MAX_PLAYER_BYTES = 48;
+const MAX_PLAYER_LETTERS = 24;
 const MAX_SESSION_BYTES = 64;
 
 /** Numbers below a limit; the real ones come from the browser's own source of randomness. */
@@ -38,7 +39,13 @@ export function playerName(pick: Draw = draw): string {
 
 /** What a person typed, as a name that the server takes: no control characters, not too long. Empty if nothing is left. */
 export function cleanPlayerName(typed: string): string {
-  return cut(typed.replace(/\p{C}/gu, "").replace(/\s+/g, " ").trim(), MAX_PLAYER_BYTES);
+  const letters = [...typed.replace(/\p{C}/gu, "").replace(/\s+/g, " ").trim()].slice(0, MAX_PLAYER_LETTERS);
+  return cut(letters.join(""), MAX_PLAYER_BYTES);
+}
+
+/** Such as `Amber Otter`: what people call a session that they gather in. */
+export function gatheringName(pick: Draw = draw): string {
+  return [one(COLOURS, pick), one(ANIMALS, pick)].map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
 }
 
 export function isSessionName(name: string): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressOf, keyInFragment, placeOf, tokenInFragment, usualOptions } from "./place";
+import { addressOf, gatheringAddress, keyInFragment, placeOf, tokenInFragment, usualOptions } from "./place";
 
 const at = (address: string) => {
   const { pathname, search } = new URL(address, "http://host");
@@ -14,6 +14,11 @@ test("every address leads somewhere", () => {
     session: "amber-otter-4821",
     options: usualOptions("pong"),
   });
+  const id = "0000000100000001000000000000004d";
+  expect(at("/lobby")).toEqual({ page: "lobby", create: false });
+  expect(at("/lobby?new")).toEqual({ page: "lobby", create: true });
+  expect(at(gatheringAddress(id))).toEqual({ page: "session", session: id });
+  for (const address of ["/s", "/s/", "/s/4d", `/s/${id}0`, `/s/${id}/x`, "/lobby/x"]) expect(at(address)).toEqual({ page: "nowhere" });
   for (const address of ["/x", "/play", "/play/pong", "/play/pong/", "/play/pong/a/b", "/play/pong/%zz"]) {
     expect(at(address)).toEqual({ page: "nowhere" });
   }

@@ -6,6 +6,9 @@ import type { Mode, RouteName } from "./worker/messages";
 
 export type Place =
   | { page: "home" }
+  /** `create`: with the form for a new session. */
+  | { page: "lobby"; create: boolean }
+  | { page: "session"; session: string }
   | { page: "game"; game: string; session: string; options: GameOptions }
   | { page: "nowhere" };
 
@@ -28,12 +31,20 @@ export function usualOptions(game: string): GameOptions {
 
 export function placeOf(url: { pathname: string; search: string }): Place {
   if (url.pathname === "/") return { page: "home" };
+  if (url.pathname === "/lobby") return { page: "lobby", create: new URLSearchParams(url.search).has("new") };
+  const gathering = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname)?.[1];
+  if (gathering) return { page: "session", session: gathering };
   const [, play, game, name, ...rest] = url.pathname.split("/");
   const session = decoded(name);
   if (play !== "play" || !game || !session || rest.join("") !== "" || !isSessionName(session)) {
     return { page: "nowhere" };
   }
   return { page: "game", game, session, options: optionsOf(game, new URLSearchParams(url.search)) };
+}
+
+/** The address of a session that people gather in; whoever has it may come. */
+export function gatheringAddress(session: string): string {
+  return `/s/${session}`;
 }
 
 export function addressOf(game: string, session: string, options: Partial<GameOptions> = {}): string {

@@ -32,6 +32,7 @@ class Settings {
   #name = $state(read("name") ?? remembered("name", playerName()));
   #key = $state(read("key"));
   #token: string | null = null;
+  #lobby_token: string | null = null;
   #character = $state(read("character"));
   #theme = $state((read("theme") as Theme | null) ?? "system");
   #sound = $state(read("sound") === "on");
@@ -65,6 +66,15 @@ class Settings {
   set token(token: string | null) {
     this.#token = token;
     write("token", token);
+  }
+
+  /** Who we are in the lobby of this server: a secret. */
+  get lobby_token(): string | null {
+    return read("lobby-token") ?? this.#lobby_token;
+  }
+  set lobby_token(token: string | null) {
+    this.#lobby_token = token;
+    write("lobby-token", token);
   }
 
   /** One that the site around us has handed over. It counts only where players sign in: nobody else can make us somebody else. */

@@ -95,7 +95,7 @@ export class Entry {
     const { mode, players, bots, listed, watch, route } = this.options;
     const routes = routesToTry(route, settings.route, has_webtransport && canWebTransport());
     const [game, session, name] = [this.game, this.session, settings.name];
-    return { game, mode, session, name, routes, key, players, bots, listed, watch };
+    return { game, mode, session, name, routes, key, players, bots, listed, watch, pass: null };
   }
 }
 
@@ -110,7 +110,7 @@ function leave(step: Step): void {
   if (step.at === "playing") step.play.leave();
 }
 
-function canWebTransport(): boolean {
+export function canWebTransport(): boolean {
   return isSecureContext && "WebTransport" in globalThis;
 }
 

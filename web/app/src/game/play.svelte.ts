@@ -9,6 +9,7 @@ import { settings } from "../settings.svelte";
 import type {
   Character,
   Diagnostics,
+  Doors,
   FromWorker,
   Hud,
   JoinOptions,
@@ -74,7 +75,7 @@ export class Play {
 
   constructor(
     readonly options: JoinOptions,
-    server: ServerInfo,
+    doors: Doors,
     begin: boolean,
   ) {
     this.begin = begin;
@@ -82,14 +83,21 @@ export class Play {
     this.engine.listener = (message) => this.hear(message);
     // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
     addEventListener("pagehide", this.goodbye);
-    const { websocket, webtransport } = server;
-    this.oneself = options.mode === "room" && !options.watch ? this.becomeOneself() : null;
+    const { hostname, websocket, webtransport } = doors;
+    // In a session that people gathered in, its host knows who somebody is.
+    const is_known = options.mode === "room" && !options.pass;
+    this.oneself = is_known && !options.watch ? this.becomeOneself() : null;
     this.engine.send({
       kind: "join",
       options: $state.snapshot(options) as JoinOptions,
-      doors: { websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
-      token: options.mode === "room" ? settings.token : null,
+      doors: { hostname, websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
+      token: is_known ? settings.token : null,
     });
+  }
+
+  /** The host is reached in another way from now on. */
+  findAt(doors: Doors): void {
+    this.engine.send({ kind: "doors", doors });
   }
 
   /** Goes on as another character. */

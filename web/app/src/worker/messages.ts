@@ -18,6 +18,8 @@ export interface JoinOptions {
   bots: boolean;
   listed: boolean;
   watch: boolean;
+  /** In hex: what the host of a session gave to show who one is. It decides about everything else. */
+  pass: string | null;
 }
 
 export type State =
@@ -233,7 +235,9 @@ export interface TickMessage {
 
 /** What carriers need to know about the server. */
 export interface Doors {
-  websocket: { path: string };
+  /** If the page came from elsewhere. */
+  hostname?: string;
+  websocket: { path: string; origin?: string };
   webtransport: { port: number; cert: string | null } | null;
 }
 
@@ -243,6 +247,8 @@ export type ToWorker =
   | { kind: "demo"; game: string; players: number | null }
   /** `token`: who comes, if that is known. */
   | { kind: "join"; options: JoinOptions; doors: Doors; token: string | null }
+  /** The host of a session is reached there from now on. */
+  | { kind: "doors"; doors: Doors }
   /** From the next connection on it comes as whoever has this token. */
   | { kind: "come-as"; token: string }
   | { kind: "character"; name: string }

@@ -5,7 +5,8 @@ import type { Doors } from "./messages";
 
 export function openWebSocket(doors: Doors, hello: Uint8Array<ArrayBuffer>, events: CarrierEvents): Carrier {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  const socket = new WebSocket(`${scheme}://${location.host}${doors.websocket.path}`);
+  const { path, origin = `${scheme}://${location.host}` } = doors.websocket;
+  const socket = new WebSocket(origin + path);
   socket.binaryType = "arraybuffer";
 
   let closed = false;

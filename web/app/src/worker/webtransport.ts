@@ -143,7 +143,7 @@ function dial(doors: Doors): WebTransport {
   const { port, cert } = doors.webtransport;
   const options: WebTransportOptions = { requireUnreliable: true, congestionControl: "low-latency" };
   if (cert) options.serverCertificateHashes = [{ algorithm: "sha-256", value: fromHex(cert) }];
-  return new WebTransport(`https://${hostFor(location.hostname)}:${port}/`, options);
+  return new WebTransport(`https://${hostFor(doors.hostname ?? location.hostname)}:${port}/`, options);
 }
 
 /** Browsers try `localhost` as ::1 alone where no connection tells them otherwise, and servers listen on 127.0.0.1. */

@@ -20,6 +20,8 @@ const loaded = init({ module_or_path: module_url });
 // Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
 let order: Promise<unknown> = loaded.catch(crashed);
 let pump: Pump | undefined;
+/** Where the host of a session is, as the page heard last. */
+let told: Doors | undefined;
 const exhibitions = new Map<string, Exhibition>();
 
 scope.onmessage = ({ data }: MessageEvent<ToWorker>) => {
@@ -40,6 +42,9 @@ function handle(message: ToWorker): void {
       for (const game of exhibitions.keys()) exhibit(game, null);
       pump = join(message.options, message.doors, message.token);
       return pump.tell((client, now_us) => client.timeout(now_us));
+    case "doors":
+      told = message.doors;
+      return;
     case "come-as":
       return pump?.tell((client) => client.come_as(message.token));
     case "character":
@@ -81,12 +86,15 @@ function answer(question: Question): string {
 function join(options: JoinOptions, doors: Doors, token: string | null): Pump {
   const random = crypto.getRandomValues(new Uint8Array(32));
   const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const { pass, ...rest } = options;
   const client = new Client(
-    JSON.stringify({ ...options, token, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
+    JSON.stringify({ ...rest, ...(pass && { pass }), token, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
   );
+  if (pass) told = doors;
   // The first dial uses what the page has just read; after that the server may be another one.
   let known: Doors | undefined = doors;
   const current = async (): Promise<Doors> => {
+    if (told) return told;
     const first = known;
     known = undefined;
     return first ?? (await askServer());

@@ -1,0 +1,196 @@
+// The page's end of the gateway: which sessions there are, and the way to them. It comes back by itself; what was asked
+// when the connection was cut is asked again.
+
+import { Line } from "./line";
+import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type PlayerId, type Summary } from "./protocol";
+import type { World } from "./world";
+
+const RETRIES_MS = [500, 1_000, 2_000, 4_000, 8_000];
+
+/** A host that does not answer is asked so often, with the same key. */
+const MOST_TRIES = 3;
+const TRY_AGAIN_MS = 1_000;
+
+/** The ping that is shown is the middle one of so many. */
+const PINGS = 5;
+
+export interface GatewaySeen {
+  at: "closed" | "connecting" | "open" | "gone";
+  /** When it is tried again, while it is gone. */
+  retry_at_ms: number;
+  rtt_ms: number | null;
+  /** None before the first answer. */
+  sessions: Summary[] | null;
+  /** There are more than are told. */
+  more: boolean;
+  you: PlayerId | null;
+}
+
+export interface GatewayNeeds {
+  world: World;
+  /** Where it is, with the proof that one knows the passphrase. */
+  address(): Promise<string>;
+  /** Who one is, from last time. */
+  token: string | null;
+  changed(seen: GatewaySeen): void;
+}
+
+interface Waiting {
+  action: keyof Asks;
+  payload: object;
+  done: (answer: Answer) => void;
+}
+
+export class Gateway {
+  seen: GatewaySeen = { at: "closed", retry_at_ms: 0, rtt_ms: null, sessions: null, more: false, you: null };
+  private users = 0;
+  private line: Line | null = null;
+  /** Counts connections, so that an address that comes late opens none. */
+  private run = 0;
+  private failures = 0;
+  private cancelRetry: (() => void) | null = null;
+  private waiting = new Set<Waiting>();
+  private filter: Filter | null = null;
+  private pings: number[] = [];
+
+  constructor(private readonly needs: GatewayNeeds) {}
+
+  /** Stays connected until the returned function is called. */
+  use(): () => void {
+    if (this.users++ === 0) void this.connect();
+    let is_used = true;
+    return () => {
+      if (is_used && --this.users === 0) this.hangUp();
+      is_used = false;
+    };
+  }
+
+  /** Tries now instead of later. */
+  retry = (): void => {
+    if (this.seen.at === "gone" && this.users > 0) void this.connect();
+  };
+
+  /** Keeps telling which sessions there are of this kind. */
+  follow(filter: Filter): void {
+    this.filter = filter;
+    if (this.seen.at === "open") this.list();
+  }
+
+  /** Created once, however often it has to be asked. */
+  async create(wanted: Omit<Create, "key">): Promise<Answer> {
+    const create: Create = { key: randomKey(), ...wanted };
+    const release = this.use();
+    let answer = await this.ask("create", create);
+    for (let tries = 1; answer.refused === "unavailable" && tries < MOST_TRIES; tries++) {
+      await new Promise<void>((done) => void this.needs.world.after(TRY_AGAIN_MS, done));
+      answer = await this.ask("create", create);
+    }
+    release();
+    return answer;
+  }
+
+  /** `signal`: when nobody wants to know any more. */
+  join(join: Join, signal?: AbortSignal): Promise<Answer> {
+    return this.ask("join", join, signal);
+  }
+
+  /** Resolves when there is an answer, over however many connections; never if it was aborted. */
+  private ask<A extends keyof Asks>(action: A, payload: Asks[A], signal?: AbortSignal): Promise<Answer> {
+    const release = this.use();
+    return new Promise<Answer>((resolve) => {
+      const done = (answer: Answer) => {
+        this.waiting.delete(waiting);
+        release();
+        resolve(answer);
+      };
+      const waiting: Waiting = { action, payload, done };
+      signal?.addEventListener("abort", () => {
+        this.waiting.delete(waiting);
+        release();
+      });
+      this.waiting.add(waiting);
+      if (this.seen.at === "open") this.send(waiting);
+    });
+  }
+
+  private async connect(): Promise<void> {
+    this.cancelRetry?.();
+    const run = ++this.run;
+    this.show({ at: "connecting" });
+    const address = await this.needs.address().catch(() => null);
+    if (run !== this.run) return;
+    if (address === null) return this.gone();
+    const line = new Line("lobby", address, this.needs.world, {
+      opened: () => void this.hello(line),
+      told: (envelope) => this.hear(envelope),
+      gone: () => this.gone(),
+      measured: (rtt_ms) => this.measured(rtt_ms),
+    });
+    this.line = line;
+  }
+
+  private async hello(line: Line): Promise<void> {
+    const answer = await line.ask("hello", { token: this.needs.token }).catch(() => null);
+    if (!answer || line !== this.line) return;
+    const you = answer.answer?.you;
+    if (!you) {
+      // A token that is no good is no reason to stay outside.
+      this.needs.token = null;
+      line.close();
+      return this.gone();
+    }
+    this.failures = 0;
+    this.needs.token = you.token;
+    this.show({ at: "open", you: you.player });
+    this.list();
+    for (const waiting of this.waiting) this.send(waiting);
+  }
+
+  private list(): void {
+    if (!this.filter) return;
+    const [line, filter] = [this.line, this.filter];
+    line?.ask("list", { filter, follow: true }).then(
+      (envelope) => void (filter === this.filter && this.hear(envelope)),
+      () => {},
+    );
+  }
+
+  private send(waiting: Waiting): void {
+    this.line?.ask(waiting.action, waiting.payload).then(
+      ({ answer, code }) => void (this.waiting.has(waiting) && waiting.done(answer ?? { refused: code ?? "bad_payload" })),
+      () => {}, // It is asked again over the next connection.
+    );
+  }
+
+  private hear({ answer }: Envelope): void {
+    if (answer?.sessions) this.show({ ...answer.sessions });
+  }
+
+  private measured(rtt_ms: number): void {
+    this.pings = [...this.pings, rtt_ms].slice(-PINGS);
+    const sorted = [...this.pings].sort((a, b) => a - b);
+    this.show({ rtt_ms: sorted[Math.floor(sorted.length / 2)] ?? null });
+  }
+
+  private gone(): void {
+    this.line = null;
+    this.pings = [];
+    const delay_ms = RETRIES_MS[this.failures++] ?? RETRIES_MS[RETRIES_MS.length - 1] ?? 0;
+    this.show({ at: "gone", retry_at_ms: this.needs.world.now_ms() + delay_ms, rtt_ms: null });
+    this.cancelRetry = this.needs.world.after(delay_ms, () => void this.connect());
+  }
+
+  private hangUp(): void {
+    this.run++;
+    this.cancelRetry?.();
+    this.line?.close();
+    this.line = null;
+    this.failures = 0;
+    this.show({ at: "closed", rtt_ms: null });
+  }
+
+  private show(change: Partial<GatewaySeen>): void {
+    this.seen = { ...this.seen, ...change };
+    this.needs.changed(this.seen);
+  }
+}

@@ -1,0 +1,345 @@
+// One stay in a session: the way in, what it is like, being cut off and coming back, and how it ends.
+
+import { originOf } from "./address";
+import { Line } from "./line";
+import { Chat, type Said } from "./chat";
+import type {
+  Answer,
+  Closing,
+  Ending,
+  Envelope,
+  Forward,
+  Go,
+  Join,
+  Offer,
+  PlayerId,
+  Requests,
+  SessionEvent,
+  SessionId,
+  View,
+  Welcome,
+} from "./protocol";
+import { applied, personOf } from "./view";
+import type { World } from "./world";
+
+/** For so long a seat waits for who was cut off. */
+export const WINDOW_MS = 60_000;
+
+/** A host that stops in order is waited for, for so long. */
+const SUSPENDED_MS = 10 * 60_000;
+
+const RETRIES_MS = [0, 500, 1_000, 2_000, 3_000, 4_000, 5_000];
+
+/** So often the host itself is tried first; after that every other time the gateway is asked where it is now. */
+const HOST_ALONE = 2;
+
+/** So long a gateway may think while one is on the way back. */
+const GATEWAY_MS = 5_000;
+
+/** Why one is not in a session, or not any more. */
+export type Why = "left" | "kicked" | "banned" | "elsewhere" | "released" | "lost" | Ending;
+
+export type State =
+  /** Nobody has asked for anything yet. */
+  | { at: "door"; refused: string | null }
+  /** On the way in. */
+  | { at: "entering" }
+  | { at: "in" }
+  /** Cut off, or the host stops and comes again. `until_ms`: that long the seat waits for sure. */
+  | { at: "away"; suspended: boolean; until_ms: number; retry_at_ms: number | null }
+  | { at: "out"; why: Why };
+
+export interface StaySeen {
+  state: State;
+  session: SessionId;
+  /** What is known of it, or was. */
+  view: View | null;
+  you: PlayerId | null;
+  offer: Offer | null;
+  /** Where the host is. */
+  address: string;
+  chat: Said[];
+}
+
+/** What brings one back after the page was loaded anew. */
+export interface Kept {
+  player: PlayerId;
+  token: string;
+  address: string;
+  name: string;
+}
+
+export interface Memory {
+  read(session: SessionId): Kept | null;
+  write(session: SessionId, kept: Kept | null): void;
+}
+
+export interface StayNeeds {
+  world: World;
+  memory: Memory;
+  page: Pick<Location, "protocol" | "hostname" | "host">;
+  /** For the query of the host's socket: the proof that one knows the passphrase. */
+  query(): Promise<string>;
+  join(join: Join, signal: AbortSignal): Promise<Answer>;
+  changed(seen: StaySeen): void;
+  /** The session has another id now. */
+  moved(session: SessionId): void;
+}
+
+type Key = { ticket: string } | { token: string; player: PlayerId };
+
+export class Stay {
+  seen: StaySeen;
+  private line: Line | null = null;
+  private run = 0;
+  private failures = 0;
+  private cancelRetry: (() => void) | null = null;
+  private kept: Kept | null = null;
+  /** What was typed at the door: coming in again needs it. */
+  private typed: { name: string; password: string | null } = { name: "", password: null };
+  private ticket_failed = false;
+  private asking = new AbortController();
+  private readonly chat = new Chat();
+
+  constructor(
+    session: SessionId,
+    private readonly needs: StayNeeds,
+  ) {
+    this.seen = { state: { at: "door", refused: null }, session, view: null, you: null, offer: null, address: "", chat: [] };
+  }
+
+  /** Comes in with a ticket, or comes back with what is kept; otherwise waits at the door. */
+  begin(name: string, go: Go | null): void {
+    this.typed.name = name;
+    this.kept = this.needs.memory.read(this.seen.session);
+    if (go) return this.enter(go);
+    if (!this.kept) return;
+    this.show({ state: { at: "entering" }, address: this.kept.address });
+    this.dial(this.kept);
+  }
+
+  /** Asks to be let in. */
+  async join(name: string, password: string | null): Promise<void> {
+    this.typed = { name, password };
+    this.halt();
+    const run = ++this.run;
+    this.show({ state: { at: "entering" } });
+    const answer = await this.askGateway();
+    if (run === this.run) this.answered(answer);
+  }
+
+  /** Comes in again, as the same person as before: another page has taken the seat, or it was too late. */
+  again = (): void => {
+    this.ticket_failed = false;
+    void this.join(this.typed.name, this.typed.password);
+  };
+
+  /** Tries to come back, once more or now. */
+  retry = (): void => {
+    const { state } = this.seen;
+    if (state.at === "out" && state.why === "lost") this.cutOff();
+    else if (state.at === "away" && state.retry_at_ms !== null) this.tryAgain();
+  };
+
+  /** Resolves with nothing if it was done, else with why not. */
+  async request<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<string | null> {
+    if (this.seen.state.at !== "in" || !this.line) return "cut";
+    try {
+      const { kind, code } = await this.line.ask(action, payload);
+      return kind === "error" ? (code ?? "bad_payload") : null;
+    } catch {
+      return "cut";
+    }
+  }
+
+  /** Leaves for good, as far as that can be said. */
+  leave(): void {
+    void this.request("leave", {});
+    this.needs.memory.write(this.seen.session, null);
+    this.end();
+  }
+
+  /** Hangs up without a goodbye: the seat waits. */
+  end(): void {
+    this.run++;
+    this.halt();
+  }
+
+  private enter({ session, address, ticket }: Forward): void {
+    if (session !== this.seen.session) {
+      this.needs.memory.write(this.seen.session, null);
+      this.kept = null;
+      this.needs.moved(session);
+    }
+    const { at } = this.seen.state;
+    this.show({ session, address, state: at === "away" ? this.seen.state : { at: "entering" } });
+    if (ticket === null) this.again();
+    else this.dial({ ticket });
+  }
+
+  private answered({ go, refused }: Answer): void {
+    if (go) return this.enter(go);
+    if (refused === "quarantined") return this.show({ state: { at: "out", why: "quarantined" } });
+    this.show({ state: { at: "door", refused: refused ?? "unavailable" } });
+  }
+
+  private askGateway(): Promise<Answer> {
+    const { name, password } = this.typed;
+    return this.needs.join({ session: this.seen.session, name, password, seat: null }, this.asking.signal);
+  }
+
+  private dial(key: Key): void {
+    this.halt();
+    const run = ++this.run;
+    void this.needs.query().catch(() => "").then((query) => {
+      if (run !== this.run) return;
+      const origin = originOf(this.seen.address, this.needs.page);
+      if (!origin) return this.failed();
+      const line = new Line("session", `${origin}/api/session/ws${query}`, this.needs.world, {
+        opened: () => this.present(line, key),
+        told: (envelope) => void (line === this.line && this.hear(envelope)),
+        gone: () => void (line === this.line && this.gone()),
+      });
+      this.line = line;
+    });
+  }
+
+  private present(line: Line, key: Key): void {
+    if ("ticket" in key) line.say("arrive", { ticket: key.ticket });
+    else line.say("resume", { session: this.seen.session, player: key.player, token: key.token });
+  }
+
+  private hear({ event, closing, kind, code }: Envelope): void {
+    if (closing) return this.closed(closing);
+    if (event) return this.happened(event);
+    // An answer to the first word that is neither welcome nor closing: it was not understood.
+    if (kind === "error" && this.seen.state.at !== "in") this.refused(code ?? "bad_payload");
+  }
+
+  private refused(code: string): void {
+    this.halt();
+    this.show({ state: { at: "door", refused: code } });
+  }
+
+  private happened(event: SessionEvent): void {
+    if (event.welcome) this.welcomed(event.welcome);
+    const { view } = this.seen;
+    if (!view) return;
+    this.chat.hear(view, event);
+    const change: Partial<StaySeen> = { view: applied(view, event), chat: this.chat.lines };
+    if (event.play !== undefined) change.offer = event.play;
+    this.show(change);
+    if (event.moved) this.enter(event.moved);
+  }
+
+  private welcomed({ you, resumeToken, view }: Welcome): void {
+    this.failures = 0;
+    this.ticket_failed = false;
+    const { address } = this.seen;
+    this.kept = { player: you, token: resumeToken, address, name: view.settings.name };
+    this.typed.name = personOf(view, you)?.name ?? this.typed.name;
+    this.needs.memory.write(view.session, this.kept);
+    // Where the game is follows; what is known of it may be of another host.
+    const offer = view.phase === "running" ? this.seen.offer : null;
+    this.show({ state: { at: "in" }, session: view.session, you, view, offer });
+  }
+
+  private closed(closing: Closing): void {
+    this.halt();
+    if (closing === "bad_ticket") return this.badTicket();
+    if (closing === "suspended") return this.suspended();
+    this.needs.memory.write(this.seen.session, null);
+    this.kept = null;
+    if (closing === "came_back") return this.out("elsewhere");
+    if (closing === "bad_token") return this.out("released");
+    this.out(typeof closing === "string" ? closing : closing.over);
+  }
+
+  /** It may have run out on the way: another one is asked for, once. */
+  private badTicket(): void {
+    if (this.seen.state.at === "away") return this.failed();
+    if (this.ticket_failed) return this.refused("bad_ticket");
+    this.ticket_failed = true;
+    void this.join(this.typed.name, this.typed.password);
+  }
+
+  private suspended(): void {
+    const until_ms = this.needs.world.now_ms() + SUSPENDED_MS;
+    this.show({ state: { at: "away", suspended: true, until_ms, retry_at_ms: null } });
+    this.schedule();
+  }
+
+  private gone(): void {
+    this.line = null;
+    if (this.seen.state.at === "away") this.failed();
+    else this.cutOff();
+  }
+
+  private cutOff(): void {
+    this.failures = 0;
+    const until_ms = this.needs.world.now_ms() + WINDOW_MS;
+    this.show({ state: { at: "away", suspended: false, until_ms, retry_at_ms: null } });
+    this.schedule();
+  }
+
+  private failed(): void {
+    this.halt();
+    if (this.seen.state.at !== "away") return this.cutOff();
+    this.failures++;
+    this.schedule();
+  }
+
+  private schedule(): void {
+    const { state } = this.seen;
+    if (state.at !== "away") return;
+    const now_ms = this.needs.world.now_ms();
+    if (now_ms >= state.until_ms) return this.out("lost");
+    const delay_ms = RETRIES_MS[this.failures] ?? RETRIES_MS[RETRIES_MS.length - 1] ?? 0;
+    const retry_at_ms = Math.min(now_ms + delay_ms, state.until_ms);
+    this.show({ state: { ...state, retry_at_ms } });
+    this.cancelRetry = this.needs.world.after(retry_at_ms - now_ms, () => this.tryAgain());
+  }
+
+  private tryAgain(): void {
+    const { state } = this.seen;
+    if (state.at !== "away") return;
+    this.halt();
+    this.show({ state: { ...state, retry_at_ms: null } });
+    const asks_host = this.kept && (this.failures < HOST_ALONE || this.failures % 2 === 1);
+    if (asks_host && this.kept) this.dial(this.kept);
+    else void this.askWhere();
+  }
+
+  /** The host may be elsewhere now: the gateway knows. */
+  private async askWhere(): Promise<void> {
+    const run = ++this.run;
+    const { world } = this.needs;
+    const late = new Promise<null>((done) => world.after(GATEWAY_MS, () => done(null)));
+    const answer = await Promise.race([this.askGateway(), late]);
+    if (run !== this.run) return;
+    const refused = answer?.refused;
+    if (answer?.go) this.enter(answer.go);
+    else if (refused === "banned" || refused === "quarantined") this.out(refused);
+    else this.failed();
+  }
+
+  private out(why: Why): void {
+    this.halt();
+    this.show({ state: { at: "out", why }, offer: null });
+  }
+
+  /** Nothing goes on any more. */
+  private halt(): void {
+    this.cancelRetry?.();
+    this.cancelRetry = null;
+    this.asking.abort();
+    this.asking = new AbortController();
+    this.line?.close();
+    this.line = null;
+  }
+
+  private show(change: Partial<StaySeen>): void {
+    this.seen = { ...this.seen, ...change };
+    this.needs.changed(this.seen);
+  }
+}

@@ -1,0 +1,39 @@
+// What the connections of lobby and sessions need of the world. Tests have another one.
+
+import { sharedNow } from "../worker/messages";
+
+export interface Socket {
+  send(text: string): void;
+  close(): void;
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onclose: (() => void) | null;
+}
+
+export interface World {
+  open(address: string): Socket;
+  now_ms(): number;
+  /** Does something later, unless the returned function is called before. */
+  after(delay_ms: number, act: () => void): () => void;
+  /** Does something every second until the returned function is called. */
+  everySecond(act: () => void): () => void;
+}
+
+export const SECOND_MS = 1_000;
+
+/** The browser's. Its seconds come from a worker: those of a page that nobody looks at may become minutes. */
+export const browser: World = {
+  open: (address) => new WebSocket(address) as unknown as Socket,
+  now_ms: sharedNow,
+  after(delay_ms, act) {
+    const timer = setTimeout(act, delay_ms);
+    return () => clearTimeout(timer);
+  },
+  everySecond(act) {
+    clock ??= new Worker(new URL("./clock.ts", import.meta.url), { type: "module", name: "clock" });
+    clock.addEventListener("message", act);
+    return () => clock?.removeEventListener("message", act);
+  },
+};
+
+let clock: Worker | undefined;
