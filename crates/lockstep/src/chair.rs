@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use sametick_sim::record::Leaving;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::Malformed;
+use sametick_wire::identity::PlayerId;
 
 use crate::planted::{self, Bug};
 use crate::rows::Opaque;
@@ -42,6 +43,8 @@ pub struct Arrivals {
 pub struct Chair {
     /// Who sits here.
     pub member: Member,
+    /// Who that is, if whoever drives the relay has said so: then no claim makes anybody them.
+    pub player: Option<PlayerId>,
     /// As whom it came back, until an input shows that it knows who it is now: its welcome may be lost with another link.
     pub before: Option<Member>,
     /// Nobody sits here who has said so since the relay was restarted: it is for whoever comes with a claim to it.
@@ -67,9 +70,10 @@ pub struct Chair {
 
 impl Chair {
     /// Somebody has just sat down.
-    pub fn new(member: Member) -> Box<Chair> {
+    pub fn new(member: Member, player: Option<PlayerId>) -> Box<Chair> {
         Box::new(Chair {
             member,
+            player,
             before: None,
             vacant: false,
             joining: true,
@@ -86,7 +90,7 @@ impl Chair {
 
     /// Somebody sat here before the relay was restarted.
     pub fn vacated(sat: Option<Tick>) -> Box<Chair> {
-        let mut chair = Chair::new(Member(0));
+        let mut chair = Chair::new(Member(0), None);
         (chair.vacant, chair.joining, chair.sat) = (true, false, sat);
         chair
     }

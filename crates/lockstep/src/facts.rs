@@ -30,6 +30,9 @@ pub struct Facts {
     pub listed: bool,
 }
 
+/// What the link of somebody is told who has come back over another one.
+pub const CAME_BACK: &str = "you have come back over another connection";
+
 /// Why a peer cannot take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JoinError {
@@ -41,6 +44,8 @@ pub enum JoinError {
     Rate,
     /// The session has become too long for somebody to begin at its start.
     TooLong,
+    /// The player takes part over a later link.
+    Overtaken,
 }
 
 impl JoinError {
@@ -50,6 +55,7 @@ impl JoinError {
             JoinError::Full => "the session is full",
             JoinError::Taken => "that seat is taken, or there is none",
             JoinError::Rate => "the session runs at another tick rate",
+            JoinError::Overtaken => CAME_BACK,
             JoinError::TooLong => "the session is too long to be joined from its beginning",
         }
     }

@@ -26,3 +26,4 @@ pub mod reciter;
 pub mod relay;
 pub mod rows;
 pub mod session;
+pub mod terms;

@@ -16,7 +16,10 @@ use crate::inquiry::Report;
 pub use crate::kept::{Found, Kept};
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
 use crate::session::{Facts, JoinError, MAX_MEMBERS, Member, START_DELAY_US, Session, SessionId, refuse};
+use crate::terms::{Terms, Wish};
 use sametick_wire::outbox::Outbox;
+
+mod driving;
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
@@ -54,8 +57,13 @@ pub enum Input<'a> {
     Message(Member, Channel, &'a [u8]),
     /// A link has ended.
     Closed(Member, Leaving),
+    /// As whom a link takes part, said after it has opened and before it joins. A session that somebody joins on terms goes on until it
+    /// is [ended](Input::End), also while nobody is there.
+    Assigned(Member, Terms),
     /// Somebody is to be thrown out, and told why.
     Kick(Member, &'static str),
+    /// A session is to be over: whoever is there, or on the way, is told why. Nothing if it is not running.
+    End(SessionKey, &'static str),
     /// What a replay of a session has after a tick, as [`Output::Judge`] asked for; none if nobody can replay it.
     Verdict(SessionId, Tick, Option<Vec<u8>>),
     /// What a replay of a session has after a tick, as [`Output::WantSave`] asked for; none if nobody can replay it.
@@ -127,12 +135,19 @@ struct Room {
     session: Session,
     /// Since when nobody is there.
     empty_since: Option<Time>,
+    /// It goes on until it is ended.
+    stays: bool,
 }
 
 impl Room {
+    /// When it is given up, if nobody comes.
+    fn given_up_at(&self) -> Option<Time> {
+        self.empty_since.filter(|_| !self.stays).map(|since| since.plus_micros(LINGER_US))
+    }
+
     /// When the next tick closes, or the room is given up, or at least is looked at again.
     fn wake_at(&self, now: Time) -> Time {
-        let given_up = self.empty_since.map(|since| since.plus_micros(LINGER_US));
+        let given_up = self.given_up_at();
         let idle = now.plus_micros(START_DELAY_US / 2);
         let looked_at = self.session.is_returning().then_some(idle);
         given_up.into_iter().chain(self.session.wake_at()).chain(looked_at).min().unwrap_or(idle)
@@ -142,6 +157,8 @@ impl Room {
 struct Door {
     key: SessionKey,
     schema: SchemaHash,
+    /// As whom it takes part, if that was decided.
+    terms: Option<Terms>,
     /// It waits for its session to be found.
     waits: bool,
     /// Once it has joined.
@@ -162,7 +179,7 @@ pub struct Relay {
     /// The first link since it started.
     first: Option<Member>,
     /// Sessions that are looked for, and who wants to join them: at most [`MAX_MEMBERS`] each.
-    looked_for: BTreeMap<SessionKey, Vec<(Member, Join)>>,
+    looked_for: BTreeMap<SessionKey, Vec<(Member, Wish)>>,
     outbox: Outbox<Output>,
     /// Rooms that are over, kept until what was said about them last has been taken.
     over: Vec<SessionId>,
@@ -213,7 +230,7 @@ impl Relay {
                 self.first.get_or_insert(member);
                 // Numbers do not repeat; if one did, whoever had it would be gone.
                 self.drop_member(member, Leaving::Left);
-                self.doors.insert(member, Door { key, schema, waits: false, session: None });
+                self.doors.insert(member, Door { key, schema, terms: None, waits: false, session: None });
             }
             Input::Message(member, channel, bytes) => {
                 if self.on_message(member, channel, bytes).is_err() {
@@ -221,7 +238,9 @@ impl Relay {
                 }
             }
             Input::Closed(member, why) => self.drop_member(member, why),
+            Input::Assigned(member, terms) => self.assign(member, terms),
             Input::Kick(member, why) => self.kick(member, why),
+            Input::End(key, why) => self.end(&key, why),
             Input::Verdict(id, tick, state) => {
                 if let Some(room) = self.rooms.get_mut(&id) {
                     room.session.on_verdict(self.now, tick, state, &mut self.outbox);
@@ -282,14 +301,17 @@ impl Relay {
                 room.session.on_message(self.now, member, message, &mut self.outbox)
             }
             (Channel::Control, None) => match message::from_bytes(bytes)? {
-                ToRelay::Join(join) => self.join(member, &join),
+                ToRelay::Join(join) => self.join(member, join),
                 _ => Err(Malformed::Forbidden),
             },
             _ => Err(Malformed::Forbidden),
         }
     }
 
-    fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
+    fn join(&mut self, member: Member, join: Join) -> Result<(), Malformed> {
+        let terms = self.doors.get(&member).and_then(|door| door.terms.clone());
+        let wish = Wish::new(join, terms);
+        let join = &wish.join;
         let texts = [&join.game, &join.commit, &join.name];
         if join.setup.len() > MAX_SETUP
             || !RATES.contains(&join.rate)
@@ -302,13 +324,13 @@ impl Relay {
         };
         if let Some(id) = self.names.get(&door.key) {
             let id = *id;
-            self.enter(id, member, join);
+            self.enter(id, member, &wish);
             self.look_for_returning(id);
         } else if self.config.finds {
-            self.look_for(member, join);
+            self.look_for(member, wish);
         } else {
             match self.begin(self.next, member, join) {
-                Some(id) => self.enter(id, member, join),
+                Some(id) => self.enter(id, member, &wish),
                 None => refuse(&mut self.outbox, member, NO_ROOM),
             }
         }
@@ -316,9 +338,10 @@ impl Relay {
     }
 
     /// Somebody comes into a session that is there.
-    fn enter(&mut self, id: SessionId, member: Member, join: &Join) {
+    fn enter(&mut self, id: SessionId, member: Member, wish: &Wish) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
-        match room.session.join(self.now, member, join, &mut self.outbox) {
+        room.stays |= wish.player.is_some();
+        match room.session.join(self.now, member, wish, &mut self.outbox) {
             Ok(()) => {
                 room.empty_since = None;
                 if let Some(door) = self.doors.get_mut(&member) {
@@ -330,7 +353,7 @@ impl Relay {
     }
 
     /// Somebody wants into a session that is not running.
-    fn look_for(&mut self, member: Member, join: &Join) {
+    fn look_for(&mut self, member: Member, wish: Wish) {
         let Some(door) = self.doors.get_mut(&member) else { return };
         let is_new = !self.looked_for.contains_key(&door.key);
         let has_room = self.looked_for.len() < MAX_SESSIONS;
@@ -341,7 +364,7 @@ impl Relay {
         if waiting.len() >= MAX_MEMBERS {
             return refuse(&mut self.outbox, member, JoinError::Full.text());
         }
-        waiting.push((member, join.clone()));
+        waiting.push((member, wish));
         door.waits = true;
         if is_new {
             self.outbox.push_bare(Output::Find(door.key.clone()));
@@ -356,9 +379,9 @@ impl Relay {
                 door.waits = false;
             }
         }
-        let Some((first, join)) = waiting.first() else { return };
+        let Some((first, wish)) = waiting.first() else { return };
         let id = match found {
-            Found::New { uid } => self.begin(uid, *first, join),
+            Found::New { uid } => self.begin(uid, *first, &wish.join),
             Found::Kept(kept) => self.resume(key.clone(), *kept),
         };
         let Some(id) = id else {
@@ -367,8 +390,8 @@ impl Relay {
             }
             return;
         };
-        for (member, join) in &waiting {
-            self.enter(id, *member, join);
+        for (member, wish) in &waiting {
+            self.enter(id, *member, wish);
         }
         self.look_for_returning(id);
     }
@@ -425,7 +448,7 @@ impl Relay {
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
-        self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
+        self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now), stays: false }));
     }
 
     fn kept_bytes(&self) -> usize {
@@ -462,10 +485,8 @@ impl Relay {
             self.wakes.pop();
             let Some(room) = self.rooms.get_mut(&id) else { continue };
             room.session.on_time(self.now, &mut self.outbox);
-            if room.empty_since.is_some_and(|since| self.now.micros_since(since) >= LINGER_US) {
-                self.names.remove(&room.key);
-                self.over.push(id);
-                self.outbox.push_bare(Output::Ended(id));
+            if room.given_up_at().is_some_and(|at| at <= self.now) {
+                self.finish(id);
             } else {
                 self.wakes.push(Reverse((room.wake_at(self.now), id)));
             }

@@ -9,6 +9,7 @@ use sametick_sim::record::Record;
 use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::channel::MAX_REDUNDANT_MESSAGE;
 use sametick_wire::claims::{Claims, Holds};
+use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
@@ -16,20 +17,22 @@ use crate::chair::Chair;
 use crate::compaction::Compaction;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
-use crate::message::{self, CHECK_EVERY, Join, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
+use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_ticks};
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
+use crate::terms::Wish;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
 mod coming;
+mod placing;
 mod returning;
 mod saves;
 mod stage;
 
 pub use crate::chair::Arrivals;
-pub use crate::facts::{Facts, JoinError};
+pub use crate::facts::{CAME_BACK, Facts, JoinError};
 pub use returning::{GIVING_US, MAX_BEHIND, MAX_GIVEN_BYTES, MAX_GIVERS, REPORTS_US};
 use returning::{Origin, Returning};
 pub use sametick_wire::Member;
@@ -60,8 +63,8 @@ const RESEND_EVERY_US: u64 = 100_000;
 /// The code with which a link is closed whose owner is not to come back.
 pub const THROWN_OUT: u8 = 1;
 
-/// What the link of somebody is told who has come back over another one.
-pub const CAME_BACK: &str = "you have come back over another connection";
+/// What somebody is told whose seat was given to another player.
+pub const SEAT_GIVEN: &str = "this seat is somebody else's now";
 
 /// A session of a relay: the number it was begun with, see [`Found`](crate::kept::Found). Without one, good for as long as the relay lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +74,8 @@ pub struct SessionId(pub u64);
 #[derive(Clone, Debug)]
 pub(crate) struct Membership {
     pub seat: Option<Seat>,
+    /// Who it is, if whoever drives the relay has said so.
+    player: Option<PlayerId>,
     pub name: String,
     commit: String,
     resent_at: Option<Time>,
@@ -85,6 +90,8 @@ pub struct Participant<'a> {
     pub member: Member,
     /// Where it sits, if it plays.
     pub seat: Option<Seat>,
+    /// Who it is, if whoever drives the relay has said so.
+    pub player: Option<PlayerId>,
     /// What it is called.
     pub name: &'a str,
     /// How its inputs arrive, if it plays.
@@ -106,8 +113,8 @@ pub struct Session {
     origin: Origin,
     /// Those who sat there before the relay was restarted are being waited for.
     returning: Option<Returning>,
-    /// Who finds no seat until those have left who did not come back.
-    deferred: Vec<(Member, Join)>,
+    /// Who finds no seat until those have left who did not come back, or whose seat it was.
+    deferred: Vec<(Member, Wish)>,
     /// With how many players it begins.
     wait_for: u16,
     history: History,
@@ -194,6 +201,7 @@ impl Session {
         self.members.iter().map(|(member, membership)| Participant {
             member: *member,
             seat: membership.seat,
+            player: membership.player,
             name: &membership.name,
             arrivals: membership.seat.and_then(|seat| self.arrivals(seat)),
             diagnostics: membership.diagnostics.as_ref(),

@@ -2,6 +2,7 @@
 //!
 //! After each [`Host::handle`], [`Host::poll_output`] is called until it says [`Output::WakeAt`].
 
+mod assigning;
 mod chair;
 mod choice;
 mod crew;
@@ -26,15 +27,16 @@ use sametick_wire::inputs::read_inputs;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Malformed, Member};
 
-use crate::message::{MAX_SEATS, Report, Seated, ToHost, widen_tick};
+use crate::message::{Join, MAX_SEATS, Report, Seated, ToHost, widen_tick};
 use crate::models::Family;
 use crate::snapshot::Layout;
+pub use assigning::SEAT_GIVEN;
 pub(crate) use chair::slack_us;
 use chair::{Chair, Clock};
 use choice::Cadence;
 use crew::Crew;
 use grid::Grid;
-pub use joining::{MAX_WATCHERS, ROOM_IS_FULL};
+pub use joining::{CAME_BACK, MAX_WATCHERS, ROOM_IS_FULL};
 use keeping::Keeping;
 pub use keeping::{Keepsake, Known};
 use scenery::Scenery;
@@ -171,6 +173,8 @@ pub struct Host<G: Hosted> {
     claims: Claims,
     chairs: Vec<Option<Box<Chair>>>,
     who: BTreeMap<Member, Who>,
+    /// Those whose seat has to be left first, and what they want. At most one a seat is let in.
+    deferred: Vec<(Member, Join)>,
     keeping: Keeping,
     crews: BTreeMap<CrewId, Crew>,
     scenery: Scenery,
@@ -222,7 +226,7 @@ impl<G: Hosted> Host<G> {
         let layout = Layout::of::<G>();
         let seats = usize::from(config.seats).min(MAX_SEATS);
         let chair = |seat| taken.contains(&seat).then(|| Box::new(Chair::absent()));
-        Host {
+        let mut host = Host {
             config,
             now,
             start: now,
@@ -232,6 +236,7 @@ impl<G: Hosted> Host<G> {
             claims: Claims::new(&config.secret, 0),
             chairs: (0..seats as u16).map(Seat).map(chair).collect(),
             who: BTreeMap::new(),
+            deferred: Vec::new(),
             keeping: Keeping::new(seats),
             crews: BTreeMap::new(),
             scenery: Scenery::of::<G>(),
@@ -252,7 +257,9 @@ impl<G: Hosted> Host<G> {
             bytes: Vec::new(),
             delta: Vec::new(),
             lossy: Vec::new(),
-        }
+        };
+        host.keep_absent(taken);
+        host
     }
 
     /// The last tick that was stepped.
@@ -299,7 +306,7 @@ impl<G: Hosted> Host<G> {
 
     /// Whether nobody takes part.
     pub fn is_empty(&self) -> bool {
-        self.who.is_empty()
+        self.who.is_empty() && self.deferred.is_empty()
     }
 
     /// What it has cost so far.
@@ -412,6 +419,7 @@ impl<G: Hosted> Host<G> {
             self.outbox.push_bare(Output::Record(Record::Check { tick, hash }));
         }
         self.clear_chairs();
+        self.let_in_deferred();
         self.keep();
         self.follow_views();
         self.tell_events();

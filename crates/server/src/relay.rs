@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Found, Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant, Session};
+use sametick_lockstep::terms::Terms;
 use sametick_sim::{SchemaHash, Tick};
 use sametick_store::saves::Mode;
 use sametick_transport::bell::Bell;
@@ -288,5 +289,23 @@ impl RelaySide {
         let (seat, omissions) = (seat.map(|seat| seat.0), arrivals.map_or(0, |arrivals| arrivals.omissions));
         let connection = diagnostics.map_or("", |diagnostics| diagnostics.verdict());
         tracing::info!(name, seat, omissions, connection, %why, "a player has gone");
+    }
+}
+
+#[allow(dead_code, reason = "for whoever drives sessions")]
+impl RelaySide {
+    /// As whom a link takes part that has opened, before it joins.
+    pub fn assign(&mut self, now: Time, member: Member, terms: Terms) {
+        self.relay.handle(now, Input::Assigned(member, terms));
+    }
+
+    /// Somebody is to go, and is told why.
+    pub fn kick(&mut self, now: Time, member: Member, why: &'static str) {
+        self.relay.handle(now, Input::Kick(member, why));
+    }
+
+    /// A session is to be over: whoever is there is told why.
+    pub fn end(&mut self, now: Time, key: SessionKey, why: &'static str) {
+        self.relay.handle(now, Input::End(key, why));
     }
 }

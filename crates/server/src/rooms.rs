@@ -9,6 +9,7 @@
 mod any;
 pub(crate) mod archive;
 mod beginning;
+mod driving;
 pub mod entrance;
 pub mod envelope;
 mod keeping;
@@ -27,6 +28,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Instant;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
+use sametick_lockstep::terms::Terms;
 use sametick_room::host;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::{Tick, Time};
@@ -36,7 +38,7 @@ use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
-use beginning::{Beginning, join_of};
+use beginning::join_of;
 pub use entrance::check_code;
 pub use keeping::{GRACE_US, Keeping, Mark};
 use keeping::{Player, Retirements};
@@ -74,6 +76,8 @@ pub struct RoomId(pub u64);
 /// Somebody who has come in, and what for.
 struct Door {
     key: SessionKey,
+    /// As whom they take part, if that was decided.
+    terms: Option<Terms>,
     /// Once they have asked to take part.
     room: Option<RoomId>,
     /// What they have asked for, while it is looked up who they are, and whether the room is looked up as well.
@@ -181,7 +185,15 @@ impl Rooms {
 
     /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
     pub fn enter(&mut self, member: Member, key: SessionKey) {
-        let door = Door { key, room: None, asking: None, claimed: None, player: None, is_closed: false };
+        let door = Door {
+            key,
+            terms: None,
+            room: None,
+            asking: None,
+            claimed: None,
+            player: None,
+            is_closed: false,
+        };
         self.doors.insert(member, door);
     }
 
@@ -230,10 +242,11 @@ impl Rooms {
                     self.tell(id, input);
                 }
             }
-            Input::Kick(member, _) => {
+            Input::Kick(member, why) => {
                 self.disown(member);
-                if let Some(id) = self.doors.get(&member).and_then(|door| door.room) {
-                    self.tell(id, input);
+                match self.doors.get(&member).and_then(|door| door.room) {
+                    Some(id) => self.tell(id, input),
+                    None => self.close(member, why),
                 }
             }
             // Rooms whose time has come are stepped one by one, as what they want is taken.
@@ -314,7 +327,7 @@ impl Rooms {
             self.outbox.push_bare(Output::SaveRoom(id));
         }
         match room.ending {
-            Some(why) => self.end(id, why),
+            Some(why) => self.finish(id, why),
             None if room.wake_at != Some(at) => {
                 room.wake_at = Some(at);
                 self.wakes.push(Reverse((at, id)));
@@ -338,7 +351,8 @@ impl Rooms {
         let room = self.rooms.get_mut(&id).filter(|room| room.wake_at == Some(at))?;
         room.wake_at = None;
         room.stepping = Some(Instant::now());
-        if room.empty_since.is_some_and(|since| self.now.micros_since(since) >= LINGER_US) {
+        let is_late = |since: Time| self.now.micros_since(since) >= LINGER_US;
+        if !room.stays && room.empty_since.is_some_and(is_late) {
             room.ending = Some(Ending::Empty);
         }
         self.tell(id, Input::Timeout);
@@ -350,7 +364,12 @@ impl Rooms {
             return;
         };
         room.handle(self.now, input);
-        if !std::mem::replace(&mut room.is_busy, true) {
+        self.attend(id);
+    }
+
+    /// A room may want something.
+    fn attend(&mut self, id: RoomId) {
+        if self.rooms.get_mut(&id).is_some_and(|room| !std::mem::replace(&mut room.is_busy, true)) {
             self.busy.push_back(id);
         }
     }
@@ -360,9 +379,9 @@ impl Rooms {
         if let Some(id) = door.room.filter(|id| self.rooms.contains_key(id)) {
             return self.on_member(id, member, channel, bytes);
         }
-        let turned = match self.keeping {
+        let turned = match self.keeping.filter(|_| door.terms.is_none()) {
             Some(_) => self.ask(member, channel, bytes),
-            None => self.join_unknown(member, channel, bytes),
+            None => join_of(channel, bytes).and_then(|join| self.come_in(member, join)),
         };
         if let Err(turned) = turned {
             self.turn_away(member, &turned);
@@ -375,7 +394,7 @@ impl Rooms {
         match said {
             Some(ToHost::Character(name)) => self.recast(member, name),
             // Whoever was refused may ask again, as somebody else.
-            Some(ToHost::Join(_)) if self.keeping.is_some() && !self.takes_part(id, member) => {
+            Some(ToHost::Join(_)) if self.is_introduced(member) && !self.takes_part(id, member) => {
                 if let Some(door) = self.doors.get_mut(&member) {
                     (door.room, door.player) = (None, None);
                 }
@@ -387,24 +406,6 @@ impl Rooms {
 
     fn takes_part(&self, id: RoomId, member: Member) -> bool {
         self.rooms.get(&id).is_some_and(|room| room.participants().any(|who| who.member == member))
-    }
-
-    /// Somebody joins where nobody is known.
-    fn join_unknown(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Turned> {
-        let key = self.doors.get(&member).map(|door| door.key.clone()).ok_or(Turned::Out)?;
-        let id = match self.find(&key) {
-            Some(id) => id,
-            None => {
-                let join = join_of(channel, bytes)?;
-                let (setup, seed, seats) = (&join.setup[..], join.seed, join.seats);
-                self.begin(member, &join, &Beginning { setup, seed, seats, listed: join.listed })?
-            }
-        };
-        if let Some(door) = self.doors.get_mut(&member) {
-            door.room = Some(id);
-        }
-        self.tell(id, Input::Message(member, channel, bytes));
-        Ok(())
     }
 
     fn turn_away(&mut self, member: Member, turned: &Turned) {
@@ -427,21 +428,28 @@ impl Rooms {
         }
     }
 
-    fn end(&mut self, id: RoomId, why: Ending) {
+    fn finish(&mut self, id: RoomId, why: Ending) {
         let Some(room) = self.rooms.remove(&id) else { return };
         self.names.remove(&room.key);
         let Times { ticks, p50_us, p99_us, max_us } = room.times();
         let (code, tick) = (&room.key.name, room.tick().0);
         match why {
-            Ending::Empty => tracing::info!(code, tick, ticks, p50_us, p99_us, max_us, "a room is over"),
+            Ending::Empty | Ending::Told(_) => {
+                tracing::info!(code, tick, ticks, p50_us, p99_us, max_us, "a room is over");
+            }
             Ending::Failed => {
                 tracing::error!(code, tick, "the game of a room has panicked; the room is over");
             }
         }
         let there = self.doors.iter().filter(|(_, door)| door.room == Some(id));
         let there: Vec<Member> = there.map(|(member, _)| *member).collect();
-        there.into_iter().filter(|_| why == Ending::Failed).for_each(|member| self.close(member, FAILED));
-        if self.finds && why == Ending::Empty && room.tick() >= LEAST_SAVED {
+        let last_words = match why {
+            Ending::Empty => None,
+            Ending::Failed => Some(FAILED),
+            Ending::Told(why) => Some(why),
+        };
+        last_words.iter().for_each(|why| there.iter().for_each(|member| self.close(*member, why)));
+        if self.finds && why != Ending::Failed && room.tick() >= LEAST_SAVED {
             self.outbox.push_bare(Output::SaveRoom(id));
         }
         self.over.insert(id, room);

@@ -6,54 +6,50 @@ use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Seat, Tick, Time};
 use sametick_wire::Channel;
 use sametick_wire::claims::{HOLD_US, Hold};
+use sametick_wire::identity::PlayerId;
 
 use crate::chair::Chair;
 use crate::facts::JoinError;
-use crate::message::{self, Join, Resume, Seated, ToPeer};
-use crate::planted::{self, Bug};
+use crate::message::{self, Seated, ToPeer};
 use crate::relay::Output;
-use crate::rows::MAX_SEATS;
+use crate::session::placing::Place;
 use crate::session::{
     CAME_BACK, JOIN_PATIENCE_US, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, Source,
     Stage, send,
 };
+use crate::terms::Wish;
 
 impl Session {
     /// A peer wants to take part.
-    pub fn join(&mut self, now: Time, member: Member, join: &Join, out: &mut Out) -> Result<(), JoinError> {
+    pub(crate) fn join(
+        &mut self,
+        now: Time,
+        member: Member,
+        wish: &Wish,
+        out: &mut Out,
+    ) -> Result<(), JoinError> {
+        let join = &wish.join;
         if u32::from(join.rate) != self.facts.rate.per_second() {
             return Err(JoinError::Rate);
         }
         if self.returning.is_some() {
-            return self.wait_with_the_others(now, member, join, out);
+            return self.wait_with_the_others(now, member, wish, out);
         }
         let resume = join.resume.and_then(|resume| self.what_holds(resume));
         let source = self.source(resume.as_ref()).ok_or(JoinError::TooLong)?;
-        // What it says it has, whether or not that holds, tells whether the seat is still its own.
-        let said = join.resume.filter(|_| !join.watch && resume.is_some());
-        let own = said.and_then(|said| self.claimed_seat(&said, member));
-        let seat = match own {
-            _ if join.watch => None,
-            Some((own, _)) => Some(own),
-            None => match self.another_seat(now, join, resume.as_ref()) {
-                Ok(seat) => Some(seat),
-                Err(_) if self.may_defer() => {
-                    self.deferred.push((member, Join { setup: Vec::new(), ..join.clone() }));
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
-            },
+        let Some(place) = self.place_for(now, member, wish, resume.as_ref(), out)? else {
+            self.deferred.push((member, wish.without_setup()));
+            return Ok(());
         };
         if self.members.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
-        if let Some(seat) = seat {
-            self.sit(now, member, seat, own.zip(said), out);
-        }
+        self.sit(now, member, wish, place, out);
         // Ticks are sent in runs; what the newcomer is sent by itself must end where a run does.
         self.send_ticks(out);
         let membership = Membership {
-            seat,
+            seat: place.seat,
+            player: wish.player,
             name: join.name.clone(),
             commit: join.commit.clone(),
             resent_at: None,
@@ -64,7 +60,7 @@ impl Session {
         match self.epoch {
             Some(epoch) => {
                 // Who has come back never stood up.
-                if own.is_none() {
+                if place.as_whom.is_none() {
                     self.note_joined(member, out);
                 }
                 let is_waiting = self.is_worth_waiting(now, &source, out) || self.is_welcome(member);
@@ -78,58 +74,21 @@ impl Session {
         Ok(())
     }
 
-    /// Where somebody sits down who has no seat: where it sat, if nobody does now, or anywhere.
-    fn another_seat(&self, now: Time, join: &Join, resume: Option<&Resume>) -> Result<Seat, JoinError> {
-        let held = self.held_seat(now, resume);
-        held.map_or_else(|| self.free_seat(now, join.seat, join.resume.is_some()), Ok)
-    }
-
     /// Somebody sits down, or has come back to where it sits.
-    fn sit(
-        &mut self,
-        now: Time,
-        member: Member,
-        seat: Seat,
-        own: Option<((Seat, Member), Resume)>,
-        out: &mut Out,
-    ) {
-        let Some((own, said)) = own else {
-            self.chairs[seat.index()] = Some(Chair::new(member));
+    fn sit(&mut self, now: Time, member: Member, wish: &Wish, place: Place, out: &mut Out) {
+        let Some(seat) = place.seat else { return };
+        let Some(before) = place.as_whom else {
+            self.chairs[seat.index()] = Some(Chair::new(member, wish.player));
             self.holds.clear(seat);
             self.agreement.on_joined();
             return;
         };
-        self.hand_over(now, own, member, out);
+        self.hand_over(now, (seat, before), member, out);
         if let Some(chair) = &mut self.chairs[seat.index()] {
-            chair.sat = chair.sat.or(Some(said.claim.since));
+            let claim = wish.join.resume.map(|resume| resume.claim).filter(|claim| claim.seat == Some(seat));
+            chair.sat = chair.sat.or(claim.map(|claim| claim.since));
+            chair.player = wish.player;
         }
-    }
-
-    /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.
-    fn claimed_seat(&self, resume: &Resume, to: Member) -> Option<(Seat, Member)> {
-        let mut chairs = (0..).map(Seat).zip(&self.chairs);
-        chairs.find_map(|(seat, chair)| {
-            // What comes late over a link that was given up ends no later one.
-            let chair = chair.as_ref().filter(|chair| chair.member < to)?;
-            if chair.vacant {
-                let is_its = resume.claim.seat == Some(seat) && self.has_sat_on(chair, resume);
-                return is_its.then_some((seat, Member(resume.claim.member)));
-            }
-            let mut known = [Some(chair.member), chair.before].into_iter().flatten();
-            let is_good = |member| self.is_claim_of(&resume.claim, member) || planted::has(Bug::AnyClaim);
-            Some((seat, known.find(|member| is_good(*member))?))
-        })
-    }
-
-    /// Where the one who comes back sat, if nobody sits there now.
-    fn held_seat(&self, now: Time, resume: Option<&Resume>) -> Option<Seat> {
-        let claim = &resume?.claim;
-        let hold = self.holds.find(None, |member| self.is_claim_of(claim, member));
-        // By whom it was left before a restart is not known, but where they sat.
-        let is_vacated = |seat: &Seat| self.holds.of(now, *seat).is_some_and(|hold| hold.member.is_none());
-        let vacated = || claim.seat.filter(|seat| self.is_earlier(claim) && is_vacated(seat));
-        let seat = hold.map(|hold| hold.seat).or_else(vacated);
-        seat.filter(|seat| self.chairs[seat.index()].is_none())
     }
 
     /// Somebody has come back before its last link was found to be dead: that one is closed.
@@ -224,17 +183,6 @@ impl Session {
         }
     }
 
-    /// A free seat: the one that is wished for, or, where the wish is no condition, any.
-    fn free_seat(&self, now: Time, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
-        let all = (0..self.facts.seats.min(MAX_SEATS as u16)).map(Seat);
-        let free = all.filter(|seat| self.chairs[seat.index()].is_none());
-        let wished = wish.and_then(|wish| free.clone().find(|seat| *seat == wish));
-        match wish {
-            Some(_) if wished.is_some() || !or_any => wished.ok_or(JoinError::Taken),
-            _ => self.holds.free_among(now, free).ok_or(JoinError::Full),
-        }
-    }
-
     /// A peer is gone, for whatever reason. The others see its seat left in the next tick (L11).
     pub fn leave(&mut self, now: Time, member: Member, why: Leaving, out: &mut Out) {
         if let Some(returning) = &mut self.returning {
@@ -250,7 +198,7 @@ impl Session {
                 chair if self.epoch.is_none() => *chair = None,
                 Some(chair) => {
                     chair.leaving = Some(why);
-                    self.hold(now, member, seat, why);
+                    self.hold(now, member, membership.player, seat, why);
                 }
                 None => {}
             }
@@ -260,10 +208,10 @@ impl Session {
 
     /// The seat of somebody who has gone is the last that anybody else is given (B9), unless they were thrown out. Not more: who
     /// has lost their claim with their program must not be kept out by it.
-    fn hold(&mut self, now: Time, member: Member, seat: Seat, why: Leaving) {
+    fn hold(&mut self, now: Time, member: Member, player: Option<PlayerId>, seat: Seat, why: Leaving) {
         if why != Leaving::Kicked {
             let (member, until) = (Some(member), now.plus_micros(HOLD_US));
-            self.holds.push(Hold { seat, member, player: None, until, is_firm: false, kept: Vec::new() });
+            self.holds.push(Hold { seat, member, player, until, is_firm: false, kept: Vec::new() });
         }
     }
 }

@@ -12,11 +12,12 @@ use crate::chair::Chair;
 use crate::facts::JoinError;
 use crate::history::{Excerpt, SEGMENT_TICKS};
 use crate::kept::Kept;
-use crate::message::{Claim, GIVEN_TICKS, Join, RECENT_TICKS, Resume, ToPeer};
+use crate::message::{Claim, GIVEN_TICKS, RECENT_TICKS, Resume, ToPeer};
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
+use crate::terms::Wish;
 
 /// Reports of those who sat there are waited for so long, from the first on.
 pub const REPORTS_US: u64 = 2_000_000;
@@ -56,7 +57,7 @@ pub(super) struct Origin {
 pub(super) struct Returning {
     /// How long, if anybody is there.
     until: Option<Time>,
-    waiting: Vec<(Member, Join)>,
+    waiting: Vec<(Member, Wish)>,
     asking: Option<Asking>,
 }
 
@@ -221,24 +222,23 @@ impl Session {
         &mut self,
         now: Time,
         member: Member,
-        join: &Join,
+        wish: &Wish,
         out: &mut Out,
     ) -> Result<(), JoinError> {
         let Some(returning) = &mut self.returning else { return Ok(()) };
         if returning.waiting.len() >= MAX_MEMBERS {
             return Err(JoinError::Full);
         }
-        let join = Join { setup: Vec::new(), ..join.clone() };
         // Whoever has come twice waits once.
-        let claim = join.resume.map(|resume| resume.claim).filter(|claim| claim.is_true(&self.claims));
-        let is_same = |it: &(Member, Join)| claim.is_some() && it.1.resume.map(|it| it.claim) == claim;
-        if let Some(at) = returning.waiting.iter().position(is_same) {
-            let (before, _) = returning.waiting[at];
-            returning.waiting.push((member, join));
+        let (player, claim) = (wish.player, wish.join.resume.map(|resume| resume.claim));
+        let claim = claim.filter(|claim| player.is_none() && claim.is_true(&self.claims));
+        let is_claimed = |it: &Wish| claim.is_some() && it.join.resume.map(|it| it.claim) == claim;
+        let is_same = |it: &Wish| it.player == player && (player.is_some() || is_claimed(it));
+        let before = returning.waiting.iter().find(|(_, it)| is_same(it)).map(|(before, _)| *before);
+        returning.waiting.push((member, wish.without_setup()));
+        if let Some(before) = before {
             returning.forget(before);
             out.push_bare(Output::Kick(before, CAME_BACK));
-        } else {
-            returning.waiting.push((member, join));
         }
         returning.until.get_or_insert(now.plus_micros(REPORTS_US));
         Ok(())
@@ -251,8 +251,8 @@ impl Session {
 
     /// Seats that nobody came back to are free: those who wait for one are let in.
     pub(super) fn let_in_deferred(&mut self, now: Time, out: &mut Out) {
-        for (member, join) in core::mem::take(&mut self.deferred) {
-            if let Err(error) = self.join(now, member, &join, out) {
+        for (member, wish) in core::mem::take(&mut self.deferred) {
+            if let Err(error) = self.join(now, member, &wish, out) {
                 refuse(out, member, error.text());
             }
         }
@@ -266,7 +266,7 @@ impl Session {
     /// Those who wait and have a good claim: it, and what they have.
     fn reports(&self) -> Vec<(Member, Resume)> {
         let waiting = self.returning.iter().flat_map(|returning| &returning.waiting);
-        let reports = waiting.filter_map(|(member, join)| Some((*member, join.resume?)));
+        let reports = waiting.filter_map(|(member, wish)| Some((*member, wish.join.resume?)));
         reports.filter(|(_, resume)| self.is_earlier(&resume.claim)).collect()
     }
 
@@ -286,7 +286,10 @@ impl Session {
             return;
         }
         let reports = self.reports();
-        let is_there = |seat| reports.iter().any(|(_, resume)| resume.claim.seat == Some(seat));
+        let waiting = &returning.waiting;
+        let is_assigned = |seat| waiting.iter().any(|(_, wish)| wish.assigned() == Some(seat));
+        let is_claimed = |seat| reports.iter().any(|(_, resume)| resume.claim.seat == Some(seat));
+        let is_there = |seat| is_claimed(seat) || is_assigned(seat);
         // Whoever comes first may be a stranger: those who sat there are on their way.
         if is_time || self.history.table().taken().all(is_there) {
             self.decide(now, &reports, out);
@@ -435,12 +438,12 @@ impl Session {
         self.want_save_to_go_on(out);
         let mut waiting = returning.waiting;
         // First those who have a seat here; where two claim one, whoever sat there last.
-        waiting.sort_by_key(|(_, join)| {
-            let claim = join.resume.map(|resume| resume.claim).filter(|claim| self.is_earlier(claim));
+        waiting.sort_by_key(|(_, wish)| {
+            let claim = wish.join.resume.map(|resume| resume.claim).filter(|claim| self.is_earlier(claim));
             core::cmp::Reverse(claim.map(|claim| claim.member))
         });
-        for (member, join) in waiting {
-            if let Err(error) = self.join(now, member, &join, out) {
+        for (member, wish) in waiting {
+            if let Err(error) = self.join(now, member, &wish, out) {
                 refuse(out, member, error.text());
             }
         }

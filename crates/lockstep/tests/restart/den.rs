@@ -5,6 +5,7 @@ use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Facts, Member, START_DELAY_US};
+use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
@@ -127,6 +128,16 @@ impl Den {
         self.handle(Input::Opened(Member(member), key(), SchemaHash::from_bytes([3; SchemaHash::LEN])));
         let bytes = message::to_bytes(&ToRelay::Join(Join { watch, resume, ..join(member) }));
         self.handle(Input::Message(Member(member), Channel::Control, &bytes))
+    }
+
+    /// A link that takes part on terms, though it asks to sit anywhere in another kind of session.
+    pub fn join_on(&mut self, member: u64, terms: Terms, resume: Option<Resume>) -> Came {
+        let schema = SchemaHash::from_bytes([3; SchemaHash::LEN]);
+        let opened = self.handle(Input::Opened(Member(member), key(), schema));
+        let came = opened.and(self.handle(Input::Assigned(Member(member), terms)));
+        let join = Join { setup: vec![9; 9], seed: 9, seats: 2, wait_for: 9, listed: false, ..join(member) };
+        let bytes = message::to_bytes(&ToRelay::Join(Join { resume, ..join }));
+        came.and(self.handle(Input::Message(Member(member), Channel::Control, &bytes)))
     }
 
     pub fn leave(&mut self, member: u64) -> Came {

@@ -6,3 +6,4 @@ mod hostile;
 mod later;
 mod peer;
 mod seeds;
+mod terms;

@@ -6,6 +6,7 @@ use sametick_sim::record::Leaving;
 use sametick_sim::replica::Hosted;
 use sametick_sim::{Tick, TickRate, Time, from_canonical};
 use sametick_wire::Member;
+use sametick_wire::identity::PlayerId;
 use sametick_wire::inputs::Opaque;
 
 use crate::message::{PaceHead, RTT_UNIT_US, Report};
@@ -75,6 +76,8 @@ impl Clock {
 /// Somebody on a seat.
 pub(crate) struct Chair {
     pub member: Member,
+    /// Who that is, if it is known.
+    pub player: Option<PlayerId>,
     /// Has just sat down: the next tick is the first.
     pub joined: bool,
     /// Is gone after the next tick.
@@ -87,9 +90,10 @@ pub(crate) struct Chair {
 }
 
 impl Chair {
-    pub fn new(member: Member) -> Chair {
+    pub fn new(member: Member, player: Option<PlayerId>) -> Chair {
         Chair {
             member,
+            player,
             joined: true,
             leaving: None,
             queue: VecDeque::new(),
@@ -101,7 +105,7 @@ impl Chair {
 
     /// Of somebody who sat there before the host was, and has not come back.
     pub fn absent() -> Chair {
-        Chair { joined: false, leaving: Some(Leaving::TimedOut), ..Chair::new(ABSENT) }
+        Chair { joined: false, leaving: Some(Leaving::TimedOut), ..Chair::new(ABSENT, None) }
     }
 
     /// An input has arrived for a tick; `present` is the last that was stepped, `slack_us` how long before its time it is.

@@ -38,8 +38,16 @@ impl<G: Hosted> Host<G> {
             return Ok(());
         }
         let player = self.keeping.expected(member).map(|(player, _)| player);
-        let seat = match self.place_for(member, join) {
-            Ok(seat) => seat,
+        let place = match self.keeping.assigned(member) {
+            Some((player, seat)) => self.assigned_place(member, player, seat),
+            None => self.place_for(member, join).map(Some),
+        };
+        let seat = match place {
+            Ok(Some(seat)) => seat,
+            Ok(None) => {
+                self.defer(member, join);
+                return Ok(());
+            }
             Err(why) => {
                 self.refuse(member, why);
                 return Ok(());
@@ -65,17 +73,11 @@ impl<G: Hosted> Host<G> {
     /// Where somebody who comes sits, and nobody else any more.
     fn place_for(&mut self, member: Member, join: &Join) -> Result<Option<Seat>, &'static str> {
         if join.watch {
-            let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
-            return if watchers < MAX_WATCHERS { Ok(None) } else { Err("too many look on already") };
+            return self.place_to_look();
         }
         let (player, wish) = self.keeping.expected(member).unzip();
         if let Some((old, seat)) = self.seat_of(player, join.resume) {
-            self.who.remove(&old);
-            self.disembark(old);
-            self.outbox.push_bare(Output::Close(old, CAME_BACK));
-            if let Some(chair) = &mut self.chairs[seat.index()] {
-                chair.member = member;
-            }
+            self.hand_over(old, seat, member, player);
             return Ok(Some(seat));
         }
         let held = self.hold_of(player, join.resume);
@@ -89,9 +91,25 @@ impl<G: Hosted> Host<G> {
             wish.flatten().filter(|seat| is_free(seat) && self.keeping.holds.of(self.now, *seat).is_none());
         let any = || self.keeping.holds.free_among(self.now, free);
         let seat = last.filter(is_free).or(wish).or_else(any).ok_or(ROOM_IS_FULL)?;
-        self.chairs[seat.index()] = Some(Box::new(Chair::new(member)));
+        self.chairs[seat.index()] = Some(Box::new(Chair::new(member, player)));
         self.keeping.seat(member, seat, held.map(|(_, kept)| kept));
         Ok(Some(seat))
+    }
+
+    /// Somebody has come back before their last link was found to be dead: for the game nothing has happened.
+    pub(super) fn hand_over(&mut self, old: Member, seat: Seat, member: Member, player: Option<PlayerId>) {
+        self.who.remove(&old);
+        self.disembark(old);
+        self.outbox.push_bare(Output::Close(old, CAME_BACK));
+        if let Some(chair) = &mut self.chairs[seat.index()] {
+            (chair.member, chair.player) = (member, player);
+        }
+    }
+
+    /// Nowhere, if there is room for another who only looks.
+    pub(super) fn place_to_look(&self) -> Result<Option<Seat>, &'static str> {
+        let watchers = self.who.values().filter(|who| who.seat.is_none()).count();
+        if watchers < MAX_WATCHERS { Ok(None) } else { Err("too many look on already") }
     }
 
     /// A seat waits for somebody who was there before this host was.
@@ -118,7 +136,7 @@ impl<G: Hosted> Host<G> {
         let Some(chair) = chair.filter(|chair| chair.leaving.is_some() && !chair.joined && its(chair)) else {
             return false;
         };
-        (chair.member, chair.leaving) = (member, None);
+        (chair.member, chair.player, chair.leaving) = (member, player, None);
         self.keeping.holds.clear(seat);
         true
     }
@@ -167,6 +185,7 @@ impl<G: Hosted> Host<G> {
 
     pub(super) fn remove(&mut self, member: Member, why: Leaving) {
         self.keeping.forget_guest(member);
+        self.deferred.retain(|(other, _)| *other != member);
         self.keep_member(member);
         let Some(who) = self.who.remove(&member) else { return };
         self.disembark(member);

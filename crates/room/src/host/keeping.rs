@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use sametick_sim::replica::{Hosted, MAX_KEPT, Parts, parts_in};
-use sametick_sim::{Seat, Tick, Whose};
+use sametick_sim::{Seat, Tick, Time, Whose};
 use sametick_wire::Member;
 use sametick_wire::claims::Holds;
 use sametick_wire::identity::PlayerId;
@@ -21,6 +21,9 @@ pub struct Known<'a> {
     pub player: PlayerId,
     /// Where they sat, if that is to be theirs again.
     pub seat: Option<Seat>,
+    /// That seat and no other, whoever sits there; with none they only look, whatever they ask for. Over an earlier link they do not
+    /// take part any more.
+    pub is_firm: bool,
     /// What was kept of them here; empty if nothing.
     pub kept: &'a [u8],
     /// What was kept of their character, as it is brought into the game; empty if nothing.
@@ -54,6 +57,7 @@ pub enum Keepsake {
 struct Guest {
     player: PlayerId,
     seat: Option<Seat>,
+    is_firm: bool,
     kept: Vec<u8>,
     character: Vec<u8>,
 }
@@ -69,6 +73,8 @@ struct Last {
 pub(super) struct Keeping {
     guests: BTreeMap<Member, Guest>,
     pub holds: Holds,
+    /// What was to be kept of those who sat somewhere before the host was, for whoever is given their seat within this time.
+    pub absent: Vec<(Seat, Time, Vec<u8>)>,
     brought: VecDeque<(Whose, Vec<u8>)>,
     last: Vec<Last>,
     parts: Parts,
@@ -82,8 +88,8 @@ impl Keeping {
     }
 
     pub fn expect(&mut self, member: Member, known: &Known<'_>) {
-        let Known { player, seat, kept, character } = *known;
-        let guest = Guest { player, seat, kept: kept.to_vec(), character: character.to_vec() };
+        let Known { player, seat, is_firm, kept, character } = *known;
+        let guest = Guest { player, seat, is_firm, kept: kept.to_vec(), character: character.to_vec() };
         self.guests.insert(member, guest);
     }
 
@@ -102,6 +108,11 @@ impl Keeping {
     /// Whoever is about to join, and where they sat.
     pub fn expected(&self, member: Member) -> Option<(PlayerId, Option<Seat>)> {
         self.guests.get(&member).map(|guest| (guest.player, guest.seat))
+    }
+
+    /// The same for whoever has no say in where they sit.
+    pub fn assigned(&self, member: Member) -> Option<(PlayerId, Option<Seat>)> {
+        self.guests.get(&member).filter(|guest| guest.is_firm).map(|guest| (guest.player, guest.seat))
     }
 
     /// Somebody has sat down as if for the first time; what is known of them comes with them. What the room has kept itself is newer
@@ -140,6 +151,13 @@ impl Keeping {
 }
 
 impl<G: Hosted> Host<G> {
+    /// Remembers what is to be kept of those who sat there before the host was.
+    pub(super) fn keep_absent(&mut self, taken: &[Seat]) {
+        let until = self.now.plus_micros(self.config.hold_us);
+        let kept = taken.iter().map(|seat| (*seat, until, self.kept_of(*seat))).collect();
+        self.keeping.absent = kept;
+    }
+
     /// What comes into the next tick from outside.
     pub(super) fn gather_brought(&mut self) {
         let mut taken = 0;

@@ -1,7 +1,9 @@
 //! Rooms, by what they promise.
 
+mod assigned;
 mod calm;
 mod field;
+mod played;
 mod protocol;
 mod resumed;
 mod seeds;

@@ -3,86 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use sametick_room::host::{Input, Known, Output};
-use sametick_room::message::{Join, ToHost};
+use sametick_room::host::Input;
 use sametick_room::{Host, HostConfig};
-use sametick_sim::record::{Leaving, Record, TickInputs};
+use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, Time};
-use sametick_wire::control::to_bytes;
-use sametick_wire::identity::PlayerId;
-use sametick_wire::{Channel, Member};
 
 use crate::field::{Field, Setup};
+use crate::played::{Room, player};
 
 const PEOPLE: u8 = 6;
-
-fn player(number: u8) -> PlayerId {
-    PlayerId::from_bytes([number; 16])
-}
-
-/// A host, and what it has said for the log.
-struct Room {
-    host: Host<Field>,
-    now: Time,
-    ticks: Vec<TickInputs>,
-    said: Vec<Record>,
-}
-
-impl Room {
-    fn new(host: Host<Field>, now: Time) -> Room {
-        Room { host, now, ticks: Vec::new(), said: Vec::new() }
-    }
-
-    fn come(&mut self, member: u64, number: u8) {
-        let (seat, kept, character) = (None, &[][..], &[][..]);
-        let known = Known { player: player(number), seat, kept, character };
-        self.host.handle(self.now, Input::Known(Member(member), known));
-        let join = Join {
-            game: Field::NAME.into(),
-            commit: String::new(),
-            name: format!("player {number}"),
-            setup: Vec::new(),
-            seed: 0,
-            seats: 16,
-            watch: false,
-            listed: true,
-            resume: None,
-            token: None,
-        };
-        let join = to_bytes(&ToHost::Join(join));
-        self.host.handle(self.now, Input::Message(Member(member), Channel::Control, &join));
-    }
-
-    /// Steps so many ticks.
-    fn run(&mut self, ticks: u32) {
-        let until = self.host.tick() + ticks;
-        let mut bytes = Vec::new();
-        while self.host.tick() < until {
-            match self.host.poll_output(&mut bytes) {
-                Output::WakeAt(at) => {
-                    self.now = at;
-                    self.host.handle(at, Input::Timeout);
-                }
-                Output::Stepped(_) => self.ticks.push(self.host.inputs().clone()),
-                Output::Record(record) => self.said.push(record),
-                _ => {}
-            }
-        }
-        // What was said of the last tick.
-        loop {
-            match self.host.poll_output(&mut bytes) {
-                Output::WakeAt(_) => break,
-                Output::Stepped(_) => self.ticks.push(self.host.inputs().clone()),
-                Output::Record(record) => self.said.push(record),
-                _ => {}
-            }
-        }
-    }
-
-    fn seats(&self) -> BTreeSet<(Option<PlayerId>, Option<Seat>)> {
-        self.host.participants().map(|who| (who.player, who.seat)).collect()
-    }
-}
 
 #[test]
 fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {

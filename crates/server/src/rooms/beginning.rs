@@ -89,6 +89,7 @@ impl Rooms {
             host,
             started_unix_ms,
             is_save_due: false,
+            stays: false,
             empty_since: Some(self.now),
             wake_at: None,
             is_busy: false,

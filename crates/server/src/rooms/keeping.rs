@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 
-use sametick_lockstep::relay::SessionKey;
 use sametick_room::host::{Input, Keepsake, Known};
 use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
@@ -18,14 +17,10 @@ use sametick_transport::clock::random;
 use sametick_wire::{Channel, Member, control};
 
 use super::beginning::{Beginning, join_of};
-use super::reopening::Past;
 use super::{Output, RoomId, Rooms, Turned};
 
 /// An old token is good for so long after its player was given the next.
 pub const GRACE_US: u64 = 10_000_000;
-
-/// What was found of a room is good for so long: whoever it was looked for comes in much sooner.
-const PAST_US: u64 = 10_000_000;
 
 /// What is brought of a place at once: less than a log takes.
 const MAX_CHUNK: usize = 2_000;
@@ -91,41 +86,7 @@ impl Rooms {
         Ok(())
     }
 
-    /// What there is of a room is known: whoever wants to come in is asked about next.
-    pub fn sought(&mut self, now: Time, key: &SessionKey, past: Past) {
-        self.now = self.now.max(now);
-        let Some(waiting) = self.looked_for.remove(key) else { return };
-        let is_late = |at: Time| now.micros_since(at) > PAST_US;
-        self.pasts.retain(|_, (at, _)| !is_late(*at));
-        self.pasts.insert(key.clone(), (now, past));
-        let Some(keeping) = self.keeping else { return };
-        for member in waiting {
-            let asking = self.doors.get_mut(&member).and_then(|door| door.asking.take());
-            if let Some((join, _)) = asking {
-                self.inquire(&keeping, member, join);
-            }
-        }
-    }
-
-    /// Has a room looked for that is not open, unless that was done a moment ago. Returns whether somebody has to wait for it.
-    fn look_for(&mut self, member: Member, join: &Join) -> bool {
-        let Some(door) = self.doors.get_mut(&member) else { return false };
-        let is_known = self.pasts.get(&door.key).is_some_and(|(at, _)| self.now.micros_since(*at) <= PAST_US);
-        if !self.finds || is_known || self.names.contains_key(&door.key) {
-            return false;
-        }
-        // Whoever asks twice waits once.
-        if door.asking.replace((join.clone(), true)).is_none() {
-            let waiting = self.looked_for.entry(door.key.clone()).or_default();
-            if waiting.is_empty() {
-                self.outbox.push_bare(Output::Find(door.key.clone()));
-            }
-            waiting.push(member);
-        }
-        true
-    }
-
-    fn inquire(&mut self, keeping: &Keeping, member: Member, join: Join) {
+    pub(super) fn inquire(&mut self, keeping: &Keeping, member: Member, join: Join) {
         if self.look_for(member, &join) {
             return;
         }
@@ -303,6 +264,7 @@ impl Rooms {
         let known = Known {
             player,
             seat: checkpoint.map(|row| Seat(row.seat)),
+            is_firm: false,
             kept: checkpoint.map_or(&[], |row| row.kept.as_bytes()),
             character: &character,
         };

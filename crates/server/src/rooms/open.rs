@@ -20,6 +20,8 @@ pub(super) enum Ending {
     Empty,
     /// Its game has panicked.
     Failed,
+    /// Whoever drives it wants it so, for this reason.
+    Told(&'static str),
 }
 
 /// A room that is open.
@@ -37,6 +39,8 @@ pub struct OpenRoom {
     pub(super) cast: BTreeMap<PlayerId, String>,
     /// Who plays as somebody else, once what the last one has done was said.
     pub(super) recasts: VecDeque<(PlayerId, String)>,
+    /// It goes on until it is ended, also while nobody is there.
+    pub(super) stays: bool,
     /// Since when nobody is there.
     pub(super) empty_since: Option<Time>,
     /// The timer that is set for it.

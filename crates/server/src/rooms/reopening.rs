@@ -2,14 +2,21 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::session::Facts;
+use sametick_room::message::Join;
 use sametick_sim::record::Record;
-use sametick_sim::{Seat, Tick, from_canonical, to_canonical};
+use sametick_sim::{Seat, Tick, Time, from_canonical, to_canonical};
 use sametick_store::log::LogReader;
+use sametick_wire::Member;
 
+use super::{Output, Rooms};
 use crate::finder::Sought;
 use crate::games::{AnyGame, Games, Run};
 use crate::trail::Trail;
+
+/// What was found of a room is good for so long: whoever it was looked for comes in much sooner.
+const PAST_US: u64 = 10_000_000;
 
 /// What is known of a room that is to open.
 pub enum Past {
@@ -52,6 +59,47 @@ impl Past {
                 Past::None(next_unix_ms.max(sametick_transport::clock::unix_ms()))
             }
         }
+    }
+}
+
+impl Rooms {
+    /// What there is of a room is known: whoever wants to come in is asked about next.
+    pub fn sought(&mut self, now: Time, key: &SessionKey, past: Past) {
+        self.now = self.now.max(now);
+        let Some(waiting) = self.looked_for.remove(key) else { return };
+        let is_late = |at: Time| now.micros_since(at) > PAST_US;
+        self.pasts.retain(|_, (at, _)| !is_late(*at));
+        self.pasts.insert(key.clone(), (now, past));
+        for member in waiting {
+            let Some(door) = self.doors.get_mut(&member) else { continue };
+            let Some((join, _)) = door.asking.take() else { continue };
+            match self.keeping.filter(|_| door.terms.is_none()) {
+                Some(keeping) => self.inquire(&keeping, member, join),
+                None => {
+                    if let Err(turned) = self.come_in(member, join) {
+                        self.turn_away(member, &turned);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has a room looked for that is not open, unless that was done a moment ago. Returns whether somebody has to wait for it.
+    pub(super) fn look_for(&mut self, member: Member, join: &Join) -> bool {
+        let Some(door) = self.doors.get_mut(&member) else { return false };
+        let is_known = self.pasts.get(&door.key).is_some_and(|(at, _)| self.now.micros_since(*at) <= PAST_US);
+        if !self.finds || is_known || self.names.contains_key(&door.key) {
+            return false;
+        }
+        // Whoever asks twice waits once.
+        if door.asking.replace((join.clone(), true)).is_none() {
+            let waiting = self.looked_for.entry(door.key.clone()).or_default();
+            if waiting.is_empty() {
+                self.outbox.push_bare(Output::Find(door.key.clone()));
+            }
+            waiting.push(member);
+        }
+        true
     }
 }
 

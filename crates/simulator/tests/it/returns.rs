@@ -41,6 +41,7 @@ impl Kept {
         let known = Known {
             player,
             seat: row.map(|(seat, _)| *seat),
+            is_firm: false,
             kept: row.map_or(&[], |(_, kept)| kept),
             character: life.as_deref().unwrap_or(&[]),
         };

@@ -1,0 +1,62 @@
+//! As whom a link takes part, where that is not its own to say: whoever drives the relay has decided it.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use sametick_sim::Seat;
+use sametick_wire::identity::PlayerId;
+
+use crate::message::Join;
+
+/// On which terms a link takes part, whatever its own join says. A player takes part over one link at a time, the latest, and sits
+/// exactly there or nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// Who it is.
+    pub player: PlayerId,
+    /// What they are called.
+    pub name: String,
+    /// Where they sit; nowhere if they only watch.
+    pub seat: Option<Seat>,
+    /// What the session begins with, if it has not begun.
+    pub setup: Vec<u8>,
+    /// The seed in that setup.
+    pub seed: u64,
+    /// How many seats it has then.
+    pub seats: u16,
+    /// Whether strangers may be shown it then.
+    pub listed: bool,
+}
+
+/// What somebody wants who joins a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    pub join: Join,
+    /// Who it is, if that was decided, and the rest with it.
+    pub player: Option<PlayerId>,
+}
+
+impl Wish {
+    /// What a join asks for, or what was decided in its place. How it comes back is its own to say.
+    pub fn new(join: Join, terms: Option<Terms>) -> Wish {
+        let Some(terms) = terms else { return Wish { join, player: None } };
+        let Terms { player, name, seat, setup, seed, seats, listed } = terms;
+        let Join { game, commit, rate, resume, .. } = join;
+        let (watch, wait_for) = (seat.is_none(), 1);
+        let join =
+            Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume };
+        Wish { join, player: Some(player) }
+    }
+
+    /// The same for a session that has begun.
+    pub fn without_setup(&self) -> Wish {
+        let mut wish = self.clone();
+        wish.join.setup = Vec::new();
+        wish
+    }
+
+    /// Where it sits, if that was decided.
+    pub fn assigned(&self) -> Option<Seat> {
+        self.join.seat.filter(|_| self.player.is_some())
+    }
+}

@@ -1,0 +1,88 @@
+//! What whoever drives rooms decides: as whom somebody takes part, and when a room is over.
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::terms::Terms;
+use sametick_room::host::{Input, Known};
+use sametick_room::message::{Join, ToHost};
+use sametick_sim::Time;
+use sametick_wire::{Channel, Member, control};
+
+use super::beginning::Beginning;
+use super::open::Ending;
+use super::{RoomId, Rooms, Turned};
+
+impl Rooms {
+    /// As whom somebody takes part who has come in, before they ask to: whatever they ask for, and whoever a database would say
+    /// they are. A room that somebody joins on terms goes on until it is [ended](Rooms::end), also while nobody is there.
+    pub fn assign(&mut self, member: Member, terms: Terms) {
+        let is_new = |door: &&mut super::Door| door.room.is_none() && door.asking.is_none();
+        if let Some(door) = self.doors.get_mut(&member).filter(is_new) {
+            door.terms = Some(terms);
+        }
+    }
+
+    /// Ends a room: whoever is there, or on the way, is told why. What is worth it is saved. Nothing if it is not open.
+    pub fn end(&mut self, now: Time, key: &SessionKey, why: &'static str) {
+        self.now = self.now.max(now);
+        self.looked_for.remove(key);
+        let waiting = self.doors.iter().filter(|(_, door)| door.key == *key && door.room.is_none());
+        let waiting: Vec<Member> = waiting.map(|(member, _)| *member).collect();
+        waiting.into_iter().for_each(|member| self.close(member, why));
+        let Some(id) = self.find(key) else { return };
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.ending.get_or_insert(Ending::Told(why));
+        }
+        self.attend(id);
+    }
+
+    /// Whether it is said to a room who somebody is before they join it.
+    pub(super) fn is_introduced(&self, member: Member) -> bool {
+        self.keeping.is_some() || self.doors.get(&member).is_some_and(|door| door.terms.is_some())
+    }
+
+    /// Somebody joins whom no database is asked about: a guest, or one for whom it was decided who they are.
+    pub(super) fn come_in(&mut self, member: Member, join: Join) -> Result<(), Turned> {
+        if self.look_for(member, &join) {
+            return Ok(());
+        }
+        let door = self.doors.get(&member).filter(|door| !door.is_closed).ok_or(Turned::Out)?;
+        let (key, terms) = (door.key.clone(), door.terms.clone());
+        let join = match &terms {
+            Some(terms) => decided(join, terms),
+            None => join,
+        };
+        let id = match self.find(&key).or_else(|| self.reopen(member, &join)) {
+            Some(id) => id,
+            None => {
+                let (setup, seed, seats) = (&join.setup[..], join.seed, join.seats);
+                self.begin(member, &join, &Beginning { setup, seed, seats, listed: join.listed })?
+            }
+        };
+        if let Some(door) = self.doors.get_mut(&member) {
+            door.room = Some(id);
+        }
+        if let Some(terms) = terms {
+            self.introduce_on(id, member, &terms);
+        }
+        self.tell(id, Input::Message(member, Channel::Control, &control::to_bytes(&ToHost::Join(join))));
+        Ok(())
+    }
+
+    fn introduce_on(&mut self, id: RoomId, member: Member, terms: &Terms) {
+        let Terms { player, seat, .. } = *terms;
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.stays = true;
+        }
+        let known = Known { player, seat, is_firm: true, kept: &[], character: &[] };
+        self.tell(id, Input::Known(member, known));
+    }
+}
+
+/// What somebody asks for, as it was decided. How they come back is their own to say.
+fn decided(join: Join, terms: &Terms) -> Join {
+    let Terms { name, seat, setup, seed, seats, listed, .. } = terms.clone();
+    Join { name, watch: seat.is_none(), setup, seed, seats, listed, ..join }
+}
+
+#[cfg(test)]
+mod tests;

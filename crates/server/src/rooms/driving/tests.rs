@@ -1,0 +1,234 @@
+//! A driver of rooms, without sockets: who sits where, how rooms end, and how they go on in the next process.
+
+use std::collections::BTreeMap;
+
+use sametick_arena::{Arena, Setup, autopilot};
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::terms::Terms;
+use sametick_room::message::{Join, ToHost, ToView};
+use sametick_sim::record::Leaving;
+use sametick_sim::{Game, Seat, Time, from_canonical, to_canonical};
+use sametick_store::saves::{Save, SaveInfo};
+use sametick_wire::identity::PlayerId;
+use sametick_wire::{Channel, Member, control};
+
+use crate::finder::Sought;
+use crate::games;
+use crate::games::Games;
+use crate::rooms::reopening::{Past, table_of};
+use crate::rooms::{Input, OpenRoom, Output, Rooms};
+use crate::trail::Trail;
+
+fn known() -> Games {
+    games![Arena[1..=16] => autopilot; rooms[1..=8]]
+}
+
+fn key() -> SessionKey {
+    SessionKey { build: Arena::BUILD, name: "den".into() }
+}
+
+fn terms(player: u128, seat: Option<u16>) -> Terms {
+    let setup = Setup { seed: 7, bots: 3, seats: 6, ..Setup::default() };
+    Terms {
+        player: PlayerId(player),
+        name: format!("player {player}"),
+        seat: seat.map(Seat),
+        setup: to_canonical(&setup).unwrap(),
+        seed: 7,
+        seats: 6,
+        listed: false,
+    }
+}
+
+/// Rooms in one process, and what they want.
+struct House {
+    rooms: Rooms,
+    now: Time,
+    at: Time,
+    closed: Vec<(u64, &'static str)>,
+    refused: Vec<u64>,
+    /// What was saved last.
+    saved: Option<Save>,
+    ended: u32,
+    past: Option<Past>,
+}
+
+impl House {
+    fn new(past: Option<Past>) -> House {
+        let mut rooms = Rooms::new(known());
+        rooms.set_finds();
+        let (closed, refused) = Default::default();
+        House { rooms, now: Time::ZERO, at: Time::ZERO, closed, refused, saved: None, ended: 0, past }
+    }
+
+    fn come(&mut self, member: u64, terms: Option<Terms>) {
+        self.rooms.enter(Member(member), key());
+        terms.into_iter().for_each(|terms| self.rooms.assign(Member(member), terms));
+        let join = Join {
+            game: Arena::NAME.into(),
+            commit: String::new(),
+            name: "me".into(),
+            setup: to_canonical(&Setup::default()).unwrap(),
+            seed: 1,
+            seats: 3,
+            watch: false,
+            listed: true,
+            resume: None,
+            token: None,
+        };
+        let bytes = control::to_bytes(&ToHost::Join(join));
+        self.rooms.handle(self.now, Input::Message(Member(member), Channel::Control, &bytes));
+        self.hear();
+    }
+
+    fn hear(&mut self) {
+        let mut bytes = Vec::new();
+        loop {
+            match self.rooms.poll_output(&mut bytes) {
+                Output::Close(member, why) => self.closed.push((member.0, why)),
+                Output::Find(key) => {
+                    let past = self.past.take().unwrap_or(Past::None(5));
+                    self.rooms.sought(self.now, &key, past);
+                }
+                Output::SaveRoom(id) => self.saved = self.rooms.room(id).map(save_of),
+                Output::Ended(_) => self.ended += 1,
+                Output::Send(member, Channel::Control) => {
+                    let said = control::from_bytes(&bytes);
+                    self.refused.extend(matches!(said, Ok(ToView::Refused { .. })).then_some(member.0));
+                }
+                Output::WakeAt(at) => return self.at = at,
+                Output::Wait => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn run(&mut self, ms: u64) {
+        let end = self.now.plus_micros(ms * 1_000);
+        while self.at <= end && self.rooms.iter().count() > 0 {
+            self.now = self.now.max(self.at);
+            self.rooms.handle(self.now, Input::Timeout);
+            self.hear();
+        }
+        self.now = end;
+    }
+
+    fn room(&self) -> &OpenRoom {
+        self.rooms.iter().next().unwrap().1
+    }
+
+    fn arena(&self) -> Arena {
+        from_canonical(&self.room().save().0).unwrap()
+    }
+
+    fn seats(&self) -> BTreeMap<u64, (String, Option<u16>)> {
+        let there = self.room().participants();
+        there.map(|who| (who.member.0, (who.name.to_owned(), who.seat.map(|seat| seat.0)))).collect()
+    }
+}
+
+fn save_of(room: &OpenRoom) -> Save {
+    let (state, hash, seats) = room.save();
+    let facts = room.facts().clone();
+    let info = SaveInfo {
+        game: facts.game,
+        session_id: String::new(),
+        session: facts.name,
+        build: facts.build,
+        commit: facts.commit,
+        schema: facts.schema,
+        setup: facts.setup,
+        seed: facts.seed,
+        rate: facts.rate,
+        seats: facts.seats,
+        tick: room.tick(),
+        hash,
+        started_unix_ms: room.started_unix_ms(),
+        saved_unix_ms: 0,
+        listed: facts.listed,
+    };
+    Save { info, state, table: table_of(&seats) }
+}
+
+fn past_of(save: Save) -> Past {
+    let trail = Trail::new("den", None, Some(save)).unwrap();
+    Past::of(Sought::Kept(Box::new(trail)), "den", &known())
+}
+
+#[test]
+fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
+    let mut house = House::new(None);
+    house.come(1, Some(terms(1, Some(4))));
+    house.come(2, Some(terms(2, None)));
+    house.run(1_000);
+    let facts = house.room().facts();
+    assert_eq!((facts.seed, facts.seats, facts.listed), (7, 6, false));
+    let there = [(1, ("player 1".to_owned(), Some(4))), (2, ("player 2".to_owned(), None))];
+    assert_eq!(house.seats(), there.into());
+    // Thrown out, cut off: the room stays.
+    house.rooms.handle(house.now, Input::Kick(Member(2), "out"));
+    house.rooms.handle(house.now, Input::Closed(Member(1), Leaving::TimedOut));
+    house.run(60_000);
+    assert_eq!((&house.closed[..], house.ended), (&[(2, "out")][..], 0));
+    house.come(3, Some(terms(1, Some(4))));
+    house.rooms.enter(Member(4), key());
+    house.rooms.end(house.now, &key(), "enough");
+    house.hear();
+    assert_eq!(house.closed[1..], [(4, "enough"), (3, "enough")]);
+    assert_eq!((house.rooms.iter().count(), house.ended), (0, 1));
+    assert!(house.saved.is_some());
+    // What is too short to be worth it is not saved.
+    let mut house = House::new(None);
+    house.come(1, Some(terms(1, Some(4))));
+    house.run(1_000);
+    house.rooms.end(house.now, &key(), "enough");
+    house.hear();
+    assert_eq!((house.ended, house.saved), (1, None));
+}
+
+#[test]
+fn who_waits_for_a_room_to_be_found_can_be_told_to_go() {
+    let mut house = House::new(None);
+    house.rooms.enter(Member(1), key());
+    house.rooms.handle(house.now, Input::Kick(Member(1), "out"));
+    house.hear();
+    assert_eq!(house.closed, [(1, "out")]);
+}
+
+#[test]
+fn a_room_goes_on_with_everybody_where_it_was_decided() {
+    let mut house = House::new(None);
+    house.come(1, Some(terms(1, Some(4))));
+    house.come(2, Some(terms(2, Some(5))));
+    house.run(20_000);
+    let save = save_of(house.room());
+    let before = house.arena();
+    let mut next = House::new(Some(past_of(save)));
+    next.come(11, Some(terms(1, Some(4))));
+    assert!(next.room().tick() > sametick_sim::Tick(500), "from where it was");
+    next.run(1_000);
+    // Whoever is late has left meanwhile; what was kept of them comes with them.
+    assert!(next.arena().at_seat(Seat(5)).is_none());
+    next.come(12, Some(terms(2, Some(5))));
+    next.run(100);
+    let seats: Vec<_> = next.seats().into_values().map(|(_, seat)| seat).collect();
+    assert_eq!(seats, [Some(4), Some(5)]);
+    let at = |arena: &Arena, seat| arena.at_seat(Seat(seat)).map(|person| person.own.at);
+    assert_eq!((at(&next.arena(), 4), at(&next.arena(), 5)), (at(&before, 4), at(&before, 5)));
+    assert!(next.closed.is_empty() && next.refused.is_empty());
+}
+
+#[test]
+fn guests_find_a_room_again_too() {
+    let mut house = House::new(None);
+    house.come(1, None);
+    house.run(20_000);
+    assert_eq!(house.seats(), [(1, ("me".to_owned(), Some(0)))].into());
+    let mut next = House::new(Some(past_of(save_of(house.room()))));
+    next.come(2, None);
+    assert!(next.room().tick() > sametick_sim::Tick(500));
+    // Nobody else keeps it open.
+    next.rooms.handle(next.now, Input::Closed(Member(2), Leaving::Left));
+    next.run(11_000);
+    assert_eq!(next.ended, 1);
+}
