@@ -282,6 +282,7 @@ impl Session {
             next: 0,
             salts: 0,
             crashes: Vec::new(),
+            origin: id,
             was: None,
             dormant: false,
             forward: None,
@@ -425,7 +426,12 @@ impl Session {
         self.kept.ending
     }
 
-    /// What it was at the host that it has come from: its save and log have that name.
+    /// What it was called first: saves and logs of its games have that name.
+    pub fn origin(&self) -> SessionId {
+        self.kept.origin
+    }
+
+    /// What it was at the host that it has come from.
     pub fn was(&self) -> Option<SessionId> {
         self.kept.was
     }

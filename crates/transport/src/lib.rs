@@ -8,6 +8,8 @@
 //! | `wt://` | `webtransport.rs` | datagrams and streams | HTTP/3, then a close without detail |
 //! | – | `memory.rs` | any | – |
 //!
+//! [`trunk`] is for our own processes among themselves: whole messages, sealed.
+//!
 //! [`hub::Hub`] drives any number of them: receive or wake, handle, drain.
 #![allow(
     clippy::disallowed_methods,
@@ -35,6 +37,7 @@ pub mod site;
 mod talk;
 pub mod tasks;
 pub mod tls;
+pub mod trunk;
 pub mod udp;
 pub mod websocket;
 pub mod webtransport;

@@ -347,6 +347,11 @@ impl Running {
         // It does not matter how.
         let _ = (&mut self.0).await;
     }
+
+    /// Whether it has.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
 }
 
 impl Drop for Running {

@@ -49,6 +49,8 @@ pub(crate) struct Kept {
     pub salts: u32,
     /// When the game crashed lately, in Unix seconds.
     pub crashes: Vec<u64>,
+    /// What it was called first: its games are called after that wherever it goes.
+    pub origin: SessionId,
     /// What it was at the host before.
     pub was: Option<SessionId>,
     /// It has come from another host, which may still have it: nothing happens before somebody comes whom that host has sent.

@@ -134,11 +134,8 @@ fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
                 _ if step == 350 => Input::Drain,
                 2 | 3 if alive.contains_key(&port) => {
                     let sessions = rng.below(2) as usize;
-                    if sessions > 0 {
-                        stored.insert(port)
-                    } else {
-                        stored.remove(&port)
-                    };
+                    stored.remove(&port);
+                    stored.extend((sessions > 0).then_some(port));
                     heard(port, sessions)
                 }
                 _ => Input::Timeout,
@@ -147,7 +144,7 @@ fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
             for output in outputs {
                 match output {
                     Output::Start(port) => {
-                        assert!(alive.insert(port, 0).is_none(), "seed {seed}: {port} twice")
+                        assert!(alive.insert(port, 0).is_none(), "seed {seed}: {port} twice");
                     }
                     Output::Kill(port) => {
                         assert!(alive.remove(&port).is_some(), "seed {seed}: nobody to kill at {port}");

@@ -1,0 +1,383 @@
+//! Trunks: connections between our own processes. Whole messages over TCP, sealed with a key that both sides have; who does not have
+//! it learns nothing, not even what listens.
+//!
+//! ```text
+//! first    length (2) · NNpsk0 message 1           caller → listener
+//! answer   length (2) · NNpsk0 message 2           listener → caller
+//! after    length (2) · ciphertext of: more (1) · bytes      a message is one such piece or several
+//! ```
+//! Both sides say nothing (an empty message) every two seconds, and take silence for the end. A caller calls again by itself.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use snow::StatelessTransportState;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use crate::bell::Bell;
+use crate::tasks::Running;
+
+const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
+const PROLOGUE: &[u8] = b"sametick trunk 1";
+
+/// The longest message: what a host with a thousand sessions says of itself.
+pub const MAX_MESSAGE: usize = 1 << 20;
+
+/// The most bytes of a message in one piece; with the seal they fit a length of two bytes.
+const MAX_PIECE: usize = 60_000;
+const SEAL_LEN: usize = 16;
+const LAST: u8 = 0;
+const MORE: u8 = 1;
+
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(5);
+
+/// So many handshakes of callers at once: whoever does not have the key takes nobody's place for long.
+const MAX_HANDSHAKES: usize = 256;
+
+/// How often something is said, and after how long nobody is there.
+const SAY_EVERY: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(8);
+
+/// How long a caller waits before it calls again: at first, and at most.
+const CALL_AGAIN: Duration = Duration::from_millis(100);
+const MAX_CALL_AGAIN: Duration = Duration::from_secs(2);
+
+/// Messages that wait to be sent to somebody. One who does not take so many is not there any more.
+const MAX_WAITING: usize = 4_096;
+
+/// What both sides have: 256 random bits.
+pub type TrunkKey = [u8; 32];
+
+/// A trunk. A number is never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrunkId(pub u64);
+
+/// What happens on trunks.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Somebody with the key is there.
+    Opened(TrunkId),
+    /// They said something.
+    Message(TrunkId, Vec<u8>),
+    /// They are not there any more.
+    Closed(TrunkId),
+}
+
+enum Report {
+    Opened(TrunkId, mpsc::Sender<Vec<u8>>),
+    Message(TrunkId, Vec<u8>),
+    Closed(TrunkId),
+}
+
+/// Where connections say what happens.
+#[derive(Clone)]
+struct Desk {
+    key: TrunkKey,
+    reports: mpsc::Sender<Report>,
+    bell: Bell,
+    next: Arc<AtomicU64>,
+}
+
+/// The trunks of a process, from one listener or one caller. Dropped, all of them end.
+pub struct Trunks {
+    reports: mpsc::Receiver<Report>,
+    open: HashMap<TrunkId, mpsc::Sender<Vec<u8>>>,
+    _task: Running,
+}
+
+impl Trunks {
+    /// Takes calls. The bell is rung when there is something to [poll](Trunks::poll).
+    pub fn listen(listener: TcpListener, key: TrunkKey, bell: Bell) -> Trunks {
+        Trunks::run(key, bell, |desk| Running::spawn(accept(listener, desk)))
+    }
+
+    /// Calls, again and again, wherever `where_to` says at that moment.
+    pub fn call(where_to: impl Fn() -> Option<String> + Send + 'static, key: TrunkKey, bell: Bell) -> Trunks {
+        Trunks::run(key, bell, |desk| Running::spawn(keep_calling(where_to, desk)))
+    }
+
+    fn run(key: TrunkKey, bell: Bell, start: impl FnOnce(Desk) -> Running) -> Trunks {
+        let (sender, reports) = mpsc::channel(MAX_WAITING);
+        let task = start(Desk { key, reports: sender, bell, next: Arc::default() });
+        Trunks { reports, open: HashMap::new(), _task: task }
+    }
+
+    /// What has happened.
+    pub fn poll(&mut self) -> Option<Event> {
+        match self.reports.try_recv().ok()? {
+            Report::Opened(id, outbox) => {
+                self.open.insert(id, outbox);
+                Some(Event::Opened(id))
+            }
+            Report::Message(id, bytes) => Some(Event::Message(id, bytes)),
+            Report::Closed(id) => {
+                self.open.remove(&id);
+                Some(Event::Closed(id))
+            }
+        }
+    }
+
+    /// Says something, if somebody is there. Whoever does not take it in time is not heard of again.
+    pub fn send(&mut self, id: TrunkId, message: Vec<u8>) {
+        if let Some(outbox) = self.open.get(&id)
+            && outbox.try_send(message).is_err()
+        {
+            self.open.remove(&id);
+        }
+    }
+
+    /// Ends one.
+    pub fn close(&mut self, id: TrunkId) {
+        self.open.remove(&id);
+    }
+
+    /// Those that are open.
+    pub fn ids(&self) -> Vec<TrunkId> {
+        self.open.keys().copied().collect()
+    }
+}
+
+impl Desk {
+    async fn report(&self, report: Report) -> bool {
+        let is_taken = self.reports.send(report).await.is_ok();
+        self.bell.ring();
+        is_taken
+    }
+}
+
+async fn accept(listener: TcpListener, desk: Desk) {
+    let places = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let mut running: Vec<Running> = Vec::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of files, for a moment.
+            sleep(CALL_AGAIN).await;
+            continue;
+        };
+        running.retain(|task| !task.is_over());
+        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let desk = desk.clone();
+        running.push(Running::spawn(async move {
+            let shaken = timeout(HANDSHAKE, shake(stream, &desk.key, false)).await;
+            drop(place);
+            if let Ok(Ok((stream, seal))) = shaken {
+                serve(stream, seal, &desk).await;
+            }
+        }));
+    }
+}
+
+async fn keep_calling(where_to: impl Fn() -> Option<String>, desk: Desk) {
+    let mut pause = CALL_AGAIN;
+    loop {
+        let address = where_to();
+        let calling = async {
+            let stream = TcpStream::connect(address.as_deref()?).await.ok()?;
+            shake(stream, &desk.key, true).await.ok()
+        };
+        if let Ok(Some((stream, seal))) = timeout(HANDSHAKE, calling).await {
+            pause = CALL_AGAIN;
+            serve(stream, seal, &desk).await;
+        }
+        if desk.reports.is_closed() {
+            return;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(MAX_CALL_AGAIN);
+    }
+}
+
+/// Makes sure that both sides have the key.
+async fn shake(
+    mut stream: TcpStream,
+    key: &TrunkKey,
+    is_caller: bool,
+) -> io::Result<(TcpStream, StatelessTransportState)> {
+    let stranger = |error: snow::Error| io::Error::new(io::ErrorKind::PermissionDenied, error.to_string());
+    stream.set_nodelay(true)?;
+    let builder = || {
+        let params = PATTERN.parse().map_err(stranger)?;
+        snow::Builder::new(params).psk(0, key).and_then(|it| it.prologue(PROLOGUE)).map_err(stranger)
+    };
+    let mut state = match is_caller {
+        true => builder()?.build_initiator().map_err(stranger)?,
+        false => builder()?.build_responder().map_err(stranger)?,
+    };
+    let mut buf = [0; 128];
+    for turn in [true, false] {
+        if turn == is_caller {
+            let len = state.write_message(&[], &mut buf).map_err(stranger)?;
+            stream.write_u16(len as u16).await?;
+            stream.write_all(&buf[..len]).await?;
+        } else {
+            let len = usize::from(stream.read_u16().await?);
+            let piece = buf.get_mut(..len).ok_or(io::ErrorKind::InvalidData)?;
+            stream.read_exact(piece).await?;
+            state.read_message(piece, &mut [0; 128]).map_err(stranger)?;
+        }
+    }
+    Ok((stream, state.into_stateless_transport_mode().map_err(stranger)?))
+}
+
+/// Runs a trunk until either side ends it.
+async fn serve(stream: TcpStream, seal: StatelessTransportState, desk: &Desk) {
+    let id = TrunkId(desk.next.fetch_add(1, Ordering::Relaxed));
+    let (outbox, inbox) = mpsc::channel(MAX_WAITING);
+    if !desk.report(Report::Opened(id, outbox)).await {
+        return;
+    }
+    let (reader, writer) = stream.into_split();
+    tokio::select! {
+        _ = read(reader, &seal, id, desk) => {}
+        _ = write(writer, &seal, inbox) => {}
+    }
+    desk.report(Report::Closed(id)).await;
+}
+
+async fn read(
+    mut stream: OwnedReadHalf,
+    seal: &StatelessTransportState,
+    id: TrunkId,
+    desk: &Desk,
+) -> io::Result<()> {
+    let (mut message, mut plain) = (Vec::new(), vec![0; MAX_PIECE + 1]);
+    let mut piece = vec![0; MAX_PIECE + 1 + SEAL_LEN];
+    for nonce in 0.. {
+        let len = usize::from(timeout(SILENCE, stream.read_u16()).await??);
+        let piece = piece.get_mut(..len).ok_or(io::ErrorKind::InvalidData)?;
+        timeout(SILENCE, stream.read_exact(piece)).await??;
+        let len = seal.read_message(nonce, piece, &mut plain).map_err(|_| io::ErrorKind::InvalidData)?;
+        let Some((more, bytes)) = plain.get(..len).and_then(<[u8]>::split_first) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        message.extend_from_slice(bytes);
+        if message.len() > MAX_MESSAGE {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        if *more == LAST && !message.is_empty() {
+            let report = Report::Message(id, std::mem::take(&mut message));
+            if !desk.report(report).await {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn write(
+    mut stream: OwnedWriteHalf,
+    seal: &StatelessTransportState,
+    mut inbox: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    let mut beat = interval(SAY_EVERY);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut nonce, mut out, mut plain) = (0, Vec::new(), Vec::new());
+    loop {
+        let message = tokio::select! {
+            message = inbox.recv() => match message {
+                Some(message) => message,
+                None => return stream.shutdown().await,
+            },
+            _ = beat.tick() => Vec::new(),
+        };
+        let mut pieces = message.chunks(MAX_PIECE).peekable();
+        let mut next = Some(pieces.next().unwrap_or_default());
+        while let Some(piece) = next {
+            next = pieces.next();
+            plain.clear();
+            plain.push(if next.is_some() { MORE } else { LAST });
+            plain.extend_from_slice(piece);
+            out.resize(2 + plain.len() + SEAL_LEN, 0);
+            let (head, body) = out.split_at_mut(2);
+            let len = seal.write_message(nonce, &plain, body).map_err(|_| io::ErrorKind::InvalidData)?;
+            head.copy_from_slice(&(len as u16).to_be_bytes());
+            nonce += 1;
+            timeout(SILENCE, stream.write_all(&out[..2 + len])).await??;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: TrunkKey = [7; 32];
+
+    async fn listen() -> (Trunks, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        (Trunks::listen(listener, KEY, Bell::default()), address)
+    }
+
+    fn call(address: &str, key: TrunkKey) -> Trunks {
+        let address = address.to_owned();
+        Trunks::call(move || Some(address.clone()), key, Bell::default())
+    }
+
+    async fn next(trunks: &mut Trunks) -> Event {
+        loop {
+            if let Some(event) = trunks.poll() {
+                return event;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn opened(trunks: &mut Trunks) -> TrunkId {
+        let Event::Opened(id) = next(trunks).await else { panic!("not opened") };
+        id
+    }
+
+    #[tokio::test]
+    async fn messages_of_any_length_arrive_whole_both_ways() {
+        let (mut listener, address) = listen().await;
+        let mut caller = call(&address, KEY);
+        let (here, there) = (opened(&mut listener).await, opened(&mut caller).await);
+        for len in [1, MAX_PIECE - 1, MAX_PIECE, MAX_PIECE + 1, 3 * MAX_PIECE, MAX_MESSAGE] {
+            let message: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            caller.send(there, message.clone());
+            assert_eq!(next(&mut listener).await, Event::Message(here, message.clone()));
+            listener.send(here, message.clone());
+            assert_eq!(next(&mut caller).await, Event::Message(there, message));
+        }
+    }
+
+    #[tokio::test]
+    async fn who_does_not_have_the_key_is_told_nothing() {
+        let (mut listener, address) = listen().await;
+        let _stranger = call(&address, [8; 32]);
+        let mut bare = TcpStream::connect(&address).await.unwrap();
+        bare.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        let _ = bare.read_to_end(&mut answer).await;
+        assert!(answer.is_empty());
+        // Whoever has it comes in, before anybody else was heard of.
+        let mut caller = call(&address, KEY);
+        assert_eq!(opened(&mut listener).await, TrunkId(0));
+        opened(&mut caller).await;
+    }
+
+    #[tokio::test]
+    async fn a_caller_calls_again_and_finds_whoever_listens_there_now() {
+        let (mut listener, address) = listen().await;
+        let mut caller = call(&address, KEY);
+        let (first, here) = (opened(&mut caller).await, opened(&mut listener).await);
+        drop(listener);
+        assert_eq!(next(&mut caller).await, Event::Closed(first));
+        assert_eq!(here, TrunkId(0));
+        let listening = TcpListener::bind(&address).await.unwrap();
+        let mut listener = Trunks::listen(listening, KEY, Bell::default());
+        let (second, here) = (opened(&mut caller).await, opened(&mut listener).await);
+        assert!(second > first);
+        drop(caller);
+        assert_eq!(next(&mut listener).await, Event::Closed(here));
+    }
+}
