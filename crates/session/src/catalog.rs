@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sametick_sim::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::id::{HostId, Incarnation, Key, SessionId};
 use crate::lobby::{Filter, Summary};
@@ -114,8 +115,21 @@ struct Known {
     offers: Vec<(Name, Mode)>,
     crashes: Vec<Time>,
     quarantined_until: Time,
+    /// Only known from what was kept.
+    is_recalled: bool,
     /// With the number of beats before which it is no news that a session is not named.
     sessions: BTreeMap<SessionId, (Standing, u64)>,
+}
+
+/// What is known of a host, as it is kept: see [`Remembered::row`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRow {
+    /// Which.
+    pub host: HostId,
+    /// What it said last, as far as it is known.
+    pub beat: Beat,
+    /// This life has ended in order.
+    pub has_ended: bool,
 }
 
 /// A catalog in this process's memory.
@@ -139,6 +153,7 @@ impl Known {
             offers: Vec::new(),
             crashes: Vec::new(),
             quarantined_until: Time::ZERO,
+            is_recalled: false,
             sessions: BTreeMap::new(),
         }
     }
@@ -149,7 +164,7 @@ impl Known {
             () if silent_us >= LOST_US => Health::Lost,
             () if now < self.quarantined_until => Health::Quarantined,
             () if self.is_draining => Health::Draining,
-            () if silent_us >= QUIET_US => Health::Quiet,
+            () if silent_us >= QUIET_US || self.is_recalled => Health::Quiet,
             () => Health::Good,
         }
     }
@@ -170,6 +185,34 @@ impl Known {
     }
 }
 
+impl Remembered {
+    /// What is known of a host, to be kept.
+    pub fn row(&self, host: HostId) -> Option<HostRow> {
+        let known = self.hosts.get(&host)?;
+        let beat = Beat {
+            life: known.life,
+            number: known.beats,
+            address: known.address.clone(),
+            capacity: known.capacity,
+            is_draining: known.is_draining,
+            offers: known.offers.clone(),
+            sessions: known.sessions.values().map(|(standing, _)| standing.clone()).collect(),
+        };
+        Some(HostRow { host, beat, has_ended: known.has_ended })
+    }
+
+    /// What was kept of a host. It is as if it had been heard of just now, but it gets no new sessions before it is.
+    pub fn recall(&mut self, now: Time, row: &HostRow) {
+        let HostRow { host, beat, has_ended } = row;
+        let older = Beat { number: beat.number.max(1), ..beat.clone() };
+        self.beat(now, *host, &older);
+        if let Some(known) = self.hosts.get_mut(host) {
+            (known.is_recalled, known.has_ended) = (true, *has_ended);
+            known.beats = beat.number;
+        }
+    }
+}
+
 impl Catalog for Remembered {
     fn beat(&mut self, now: Time, host: HostId, beat: &Beat) {
         if !self.hosts.contains_key(&host) && self.hosts.len() >= MAX_HOSTS {
@@ -183,7 +226,7 @@ impl Catalog for Remembered {
         if beat.life > known.life {
             known.begin_life(now, beat.life);
         }
-        let was_lost = core::mem::take(&mut known.is_lost);
+        let was_lost = core::mem::take(&mut known.is_lost) | core::mem::take(&mut known.is_recalled);
         (known.beats, known.heard_at) = (beat.number, now);
         (known.capacity, known.is_draining) = (beat.capacity, beat.is_draining);
         known.address.clone_from(&beat.address);

@@ -80,6 +80,8 @@ pub enum Input {
     },
     /// So many sessions wait for a place.
     Wanted(usize),
+    /// So many without a session are to be kept ready from now on.
+    Spare(usize),
     /// All are to end.
     Drain,
     /// The time of `WakeAt` has come.
@@ -159,6 +161,7 @@ impl Fleet {
             Input::Heard { port, sessions, is_draining } => self.heard(port, sessions, is_draining),
             Input::Exited { port, has_sessions } => self.exited(port, has_sessions),
             Input::Wanted(wanted) => self.wanted = wanted,
+            Input::Spare(spare) => self.config.spare = spare,
             Input::Drain => {
                 self.draining_since.get_or_insert(self.now);
             }

@@ -175,6 +175,11 @@ impl<C: Catalog> Gateway<C> {
         &self.catalog
     }
 
+    /// What it knew, when it ends.
+    pub fn into_catalog(self) -> C {
+        self.catalog
+    }
+
     /// How many wait for an answer.
     pub fn waiting(&self) -> usize {
         self.pending.len()

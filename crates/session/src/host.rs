@@ -294,7 +294,8 @@ impl Host {
             Input::Saved(session) => self.saved(session),
             Input::Close(session) => self.pass_to(session, session::Input::Close(Ending::Stopped)),
             Input::Drain(within_us) => {
-                self.drain_at.get_or_insert(self.now.plus_micros(within_us));
+                let at = self.now.plus_micros(within_us);
+                self.drain_at = Some(self.drain_at.map_or(at, |earlier| earlier.min(at)));
                 self.beat_at = self.now;
             }
             Input::Timeout => {}

@@ -1,5 +1,5 @@
 //! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; `saves`, their states
-//! and cold logs on shelves that several machines share; and `players`, the database of who was where.
+//! and cold logs on shelves that several machines share; `players`, the database of who was where; and `catalog`, what a gateway knew.
 //!
 //! Save and log are the truth about a session. The formats are described in `docs/log.md` and `docs/saves.md`.
 
@@ -12,6 +12,8 @@
 mod background;
 pub use background::go_to_the_background;
 
+#[cfg(feature = "players")]
+pub mod catalog;
 pub mod disk;
 pub mod log;
 #[cfg(feature = "players")]

@@ -30,6 +30,11 @@ pub struct Links {
 }
 
 impl Links {
+    /// The time by which the hub goes at this moment.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Sends a message; it leaves when the application returns.
     pub fn send(&mut self, key: Key, channel: Channel, message: &[u8]) -> Result<(), SendError> {
         let now = self.now;

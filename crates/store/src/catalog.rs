@@ -1,0 +1,207 @@
+//! What a gateway knew of hosts and their sessions, in a file, by SQLite: so that one that was killed knows it at once. It is a list,
+//! not the truth: a damaged file is deleted, and hosts tell everything again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+
+/// The form of the file. Another one is deleted.
+const FORM: i64 = 1;
+
+const SCHEMA: &str = "
+    CREATE TABLE hosts (
+        id INTEGER PRIMARY KEY,
+        address TEXT NOT NULL,
+        life INTEGER NOT NULL,
+        bytes BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        host INTEGER NOT NULL REFERENCES hosts (id) ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        game TEXT NOT NULL,
+        mode TEXT NOT NULL,
+        phase TEXT NOT NULL,
+        players INTEGER NOT NULL,
+        seats INTEGER NOT NULL,
+        locked INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX sessions_of_a_host ON sessions (host);
+";
+
+/// How long it waits for another program that reads.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// What is known of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRow {
+    /// Which.
+    pub host: u32,
+    /// Where players reach it.
+    pub address: String,
+    /// In which life it is.
+    pub life: u32,
+    /// All of it, as whoever keeps it here reads it again.
+    pub bytes: Vec<u8>,
+    /// Its sessions, for people who look into the file.
+    pub sessions: Vec<SessionRow>,
+}
+
+/// What is known of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Which.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// What is played.
+    pub game: String,
+    /// Who decides.
+    pub mode: String,
+    /// Where it is in its life.
+    pub phase: String,
+    /// How many people are there.
+    pub players: u16,
+    /// How many there is place for.
+    pub seats: u16,
+    /// Whether it has a password.
+    pub locked: bool,
+}
+
+/// Why it cannot be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("the catalog {}: {error}", path.display())]
+pub struct CatalogError {
+    path: PathBuf,
+    error: rusqlite::Error,
+}
+
+/// A catalog in a file.
+#[derive(Debug)]
+pub struct CatalogFile {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl CatalogFile {
+    /// Opens a file, or makes it, and reads what is known of every host.
+    pub fn open(path: &Path) -> Result<(CatalogFile, Vec<Vec<u8>>), CatalogError> {
+        let of = |error| CatalogError { path: path.to_owned(), error };
+        let opened = connect(path).and_then(|connection| rows(&connection).map(|rows| (connection, rows)));
+        let (connection, rows) = match opened {
+            Ok(opened) => opened,
+            // Whatever it is, it is no loss.
+            Err(_) => {
+                for ending in ["", "-wal", "-shm"] {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(ending);
+                    let _ = fs::remove_file(name);
+                }
+                (connect(path).map_err(of)?, Vec::new())
+            }
+        };
+        Ok((CatalogFile { path: path.to_owned(), connection }, rows))
+    }
+
+    /// Writes what is known of these hosts in place of what was, and forgets those.
+    pub fn write(&mut self, hosts: &[HostRow], forgotten: &[u32]) -> Result<(), CatalogError> {
+        let written = write(&mut self.connection, hosts, forgotten);
+        written.map_err(|error| CatalogError { path: self.path.clone(), error })
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // What is lost with the machine's power is told again.
+    connection.pragma_update(None, "synchronous", "off")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
+        FORM => Ok(connection),
+        0 => {
+            connection.execute_batch(SCHEMA)?;
+            connection.pragma_update(None, "user_version", FORM)?;
+            Ok(connection)
+        }
+        _ => Err(rusqlite::Error::InvalidQuery),
+    }
+}
+
+fn rows(connection: &Connection) -> rusqlite::Result<Vec<Vec<u8>>> {
+    let mut statement = connection.prepare("SELECT bytes FROM hosts ORDER BY id")?;
+    statement.query_map([], |row| row.get(0))?.collect()
+}
+
+fn write(connection: &mut Connection, hosts: &[HostRow], forgotten: &[u32]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for id in hosts.iter().map(|row| &row.host).chain(forgotten) {
+        transaction.prepare_cached("DELETE FROM hosts WHERE id = ?")?.execute([id])?;
+    }
+    for HostRow { host, address, life, bytes, sessions } in hosts {
+        let sql = "INSERT INTO hosts (id, address, life, bytes) VALUES (?, ?, ?, ?)";
+        transaction.prepare_cached(sql)?.execute(params![host, address, life, bytes])?;
+        let sql =
+            "INSERT OR REPLACE INTO sessions (id, host, name, game, mode, phase, players, seats, locked)
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        let mut insert = transaction.prepare_cached(sql)?;
+        for SessionRow { id, name, game, mode, phase, players, seats, locked } in sessions {
+            insert.execute(params![id, host, name, game, mode, phase, players, seats, locked])?;
+        }
+    }
+    transaction.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(host: u32, players: u16) -> HostRow {
+        let session = SessionRow {
+            id: format!("{host:032x}"),
+            name: "Tuesday".into(),
+            game: "pong".into(),
+            mode: "lockstep".into(),
+            phase: "lobby".into(),
+            players,
+            seats: 4,
+            locked: true,
+        };
+        HostRow {
+            host,
+            address: ":8081".into(),
+            life: 3,
+            bytes: vec![host as u8; 9],
+            sessions: vec![session],
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_and_what_is_damaged_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("catalog.sqlite");
+        let (mut file, rows) = CatalogFile::open(&path).unwrap();
+        assert!(rows.is_empty());
+        file.write(&[row(1, 1), row(2, 2), row(u32::MAX, 3)], &[]).unwrap();
+        file.write(&[row(1, 4)], &[2]).unwrap();
+        let players: Vec<u16> =
+            { file.connection.prepare("SELECT players FROM sessions ORDER BY host").unwrap() }
+                .query_map([], |row| row.get(0))
+                .unwrap()
+                .collect::<Result<_, _>>()
+                .unwrap();
+        assert_eq!(players, [4, 3], "one of each session");
+        drop(file);
+        let (file, rows) = CatalogFile::open(&path).unwrap();
+        assert_eq!(rows, [vec![1; 9], vec![255; 9]]);
+        drop(file);
+        fs::write(&path, b"this is no database, and long enough to be taken for one").unwrap();
+        let (mut file, rows) = CatalogFile::open(&path).unwrap();
+        assert!(rows.is_empty());
+        file.write(&[row(7, 1)], &[]).unwrap();
+        drop(file);
+        assert_eq!(CatalogFile::open(&path).unwrap().1.len(), 1);
+    }
+}
