@@ -9,6 +9,10 @@ export interface GameText {
   mode: Mode;
   /** How many a session is for: the fewest, the most, and if nobody says. */
   players: { least: number; most: number; usual: number };
+  /** What its scenarios mean. */
+  scenarios?: Record<string, string>;
+  /** What is harder where it is harder. */
+  difficulty?: string;
 }
 
 const GAMES: Record<string, GameText> = {
@@ -17,12 +21,16 @@ const GAMES: Record<string, GameText> = {
     text: "Two to four players, one wall each. First to eleven. Bots keep empty seats warm until somebody sits down.",
     mode: "lockstep",
     players: { least: 2, most: 4, usual: 2 },
+    scenarios: { short: "first to 5", classic: "first to 11", long: "first to 21" },
+    difficulty: "How well the bots play that have the empty seats.",
   },
   arena: {
     title: "Arena",
     text: "Walk, shoot and build cover, with whoever is in the room. Come and go as you like: bots are always there.",
     mode: "room",
     players: { least: 1, most: 32, usual: 16 },
+    scenarios: { skirmish: "first to 5", battle: "first to 15", war: "first to 30" },
+    difficulty: "How many bots there are: none at 1.",
   },
 };
 

@@ -1,8 +1,9 @@
 // What the server says about itself and its sessions, asked again and again while somebody is looking. When it is
 // gone this says so, and goes on asking, less and less often.
 
-import { Locked, readHealth, readServer, readSessions, type Health, type ServerInfo, type SessionInfo } from "./api";
+import { Locked, readHealth, readLobby, readServer, readSessions, type Health, type ServerInfo, type SessionInfo } from "./api";
 import { ownBuilds } from "./engine";
+import type { Summary } from "./lobby/protocol";
 import { settings } from "./settings.svelte";
 
 const EVERY_MS = 2_000;
@@ -13,6 +14,8 @@ const RETRIES_MS = [1_000, 2_000, 4_000, 8_000, 15_000];
 class Presence {
   server: ServerInfo | null = $state(null);
   sessions: SessionInfo[] | null = $state(null);
+  /** The sessions that people gather in and that have a place; none if there is no lobby. */
+  lobby: Summary[] | null = $state(null);
   health: Health | null = $state(null);
   /** The build ids of this page's games. */
   builds: Record<string, string> | null = $state(null);
@@ -84,7 +87,7 @@ class Presence {
       return;
     }
     try {
-      this.sessions = await readSessions(settings.key);
+      [this.sessions, this.lobby] = await Promise.all([readSessions(settings.key), readLobby(settings.key)]);
       this.locked = false;
     } catch (error) {
       if (!(error instanceof Locked)) throw error;

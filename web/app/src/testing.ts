@@ -2,6 +2,7 @@
 
 import { sharedNow } from "./worker/messages";
 import type { Play } from "./game/play.svelte";
+import type { StaySeen } from "./lobby/stay";
 
 export function expose(play: Play): void {
   const latest = {
@@ -31,5 +32,22 @@ export function expose(play: Play): void {
     /** Where a place of the game is on the page, for who wants to click there. */
     onPage: (x: number, y: number) => play.onpage?.({ x, y }) ?? null,
   };
-  Object.assign(window, { sametick: latest });
+  show(latest);
+}
+
+/** What a session page knows; never the tokens. */
+export function exposeSession(seen: () => StaySeen): void {
+  show({
+    get session() {
+      const { view, you, state } = seen();
+      return { view, you, state };
+    },
+  });
+}
+
+/** Beside what is shown already. */
+function show(latest: object): void {
+  const shown = (window as { sametick?: object }).sametick ?? {};
+  Object.defineProperties(shown, Object.getOwnPropertyDescriptors(latest));
+  Object.assign(window, { sametick: shown });
 }

@@ -45,6 +45,8 @@ export interface Notice {
   /** Over a picture that stands still, rather than instead of it. */
   small?: boolean;
   progress?: number;
+  /** Seconds until it is too late. */
+  countdown_s?: number;
   busy?: boolean;
   ways?: Way[];
 }

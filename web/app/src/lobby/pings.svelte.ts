@@ -1,0 +1,44 @@
+// How far away hosts are. Those on the page's machine are as far as its gateway; others are asked themselves. Where nothing
+// can be measured, there is no number.
+
+import { isHere, originOf } from "./address";
+import { Line } from "./line";
+import { browser } from "./world";
+
+/** Measured again after so long. */
+const FRESH_MS = 30_000;
+
+class Pings {
+  /** By the host's origin; null while nothing is known. */
+  private measured: Record<string, number | null> = $state({});
+  private readonly asked_at_ms = new Map<string, number>();
+
+  of(address: string | undefined, gateway_ms: number | null): number | null {
+    if (!address) return null;
+    if (isHere(address, location)) return gateway_ms;
+    return this.measured[originOf(address, location) ?? ""] ?? null;
+  }
+
+  /** Asks the hosts that were not asked lately. */
+  measure(addresses: (string | undefined)[]): void {
+    for (const address of new Set(addresses)) {
+      const origin = address && !isHere(address, location) ? originOf(address, location) : null;
+      if (origin && Date.now() - (this.asked_at_ms.get(origin) ?? 0) > FRESH_MS) this.ask(origin);
+    }
+  }
+
+  private ask(origin: string): void {
+    this.asked_at_ms.set(origin, Date.now());
+    const line = new Line("session", `${origin}/api/session/ws`, browser, {
+      opened: () => {},
+      told: () => line.close(),
+      gone: () => {},
+      measured: (rtt_ms) => {
+        this.measured[origin] = rtt_ms;
+        line.close();
+      },
+    });
+  }
+}
+
+export const pings = new Pings();

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { closedDoor, outScreen, pingText, refusedText } from "./words";
+import type { Why } from "./stay";
+
+/** All of `Refusal` in crates/session. */
+const REFUSALS = [
+  "not_found", "full", "seat_taken", "no_such_seat", "no_seat", "no_such_player", "not_now", "not_creator", "not_captain",
+  "not_ready", "other_group", "banned", "too_fast", "too_many_guesses", "busy", "bad_settings", "quarantined", "over",
+  "no_host", "unavailable", "stopping",
+];
+
+test("whatever a server refuses is said in a sentence", () => {
+  const texts = REFUSALS.map(refusedText);
+  for (const text of texts) expect(text).toMatch(/^[A-Z].*\.$/);
+  expect(new Set(texts).size).toBe(REFUSALS.length);
+  expect(refusedText("something_new")).toContain("something_new");
+});
+
+test("every end has a screen of its own, with a way out", () => {
+  const whys: Why[] = [
+    "left", "kicked", "banned", "elsewhere", "released", "lost", "unclaimed", "idle", "abandoned", "finished", "quarantined", "moved", "stopped",
+  ];
+  const screens = whys.map(outScreen);
+  expect(new Set(screens.map(({ text }) => text)).size).toBe(whys.length);
+  for (const { ways } of screens) expect(ways).toContain("lobby");
+});
+
+test("a wrong password is asked about again at the door; what cannot be helped is not", () => {
+  for (const code of ["not_found", "too_many_guesses", "too_fast", "busy", "bad_ticket"]) expect(closedDoor(code)).toBeNull();
+  for (const code of ["full", "banned", "over", "quarantined", "stopping", "unavailable"]) expect(closedDoor(code)?.name).toBe(code);
+});
+
+test("a ping has no more digits than it means", () => {
+  expect([0.2, 1.4, 33.6].map(pingText)).toEqual(["<1\u00a0ms", "1\u00a0ms", "34\u00a0ms"]);
+});

@@ -1,0 +1,93 @@
+// A stay in a session as the page shows it: what is known, what was refused just now, and what was said meanwhile.
+
+import { socketQuery } from "../api";
+import { lobby } from "../lobby/lobby.svelte";
+import { leftOpen, memory } from "../lobby/memory";
+import type { Requests, SessionId } from "../lobby/protocol";
+import { Stay, type StaySeen } from "../lobby/stay";
+import { groupsOf, personOf } from "../lobby/view";
+import { refusedText } from "../lobby/words";
+import { browser } from "../lobby/world";
+import { cleanPlayerName } from "../names";
+import { gatheringAddress } from "../place";
+import { settings } from "../settings.svelte";
+import { exposeSession } from "../testing";
+
+const TOAST_MS = 5_000;
+
+export class Visit {
+  seen: StaySeen = $state.raw({} as StaySeen);
+  /** What was refused just now, in plain words. */
+  toast = $state("");
+  /** Who sat where when the last game ended: they may leave before others have read the results. */
+  sitters: Map<number, string> = $state.raw(new Map());
+
+  readonly stay: Stay;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  readonly you = $derived(this.seen.view ? personOf(this.seen.view, this.seen.you) : null);
+  readonly is_creator = $derived(this.seen.view !== null && this.seen.view.creator === this.seen.you);
+
+  constructor(session: SessionId) {
+    this.stay = new Stay(session, {
+      world: browser,
+      memory,
+      page: location,
+      query: socketQuery,
+      join: (join, signal) => lobby.gateway.join(join, signal),
+      changed: (seen) => this.changed(seen),
+      // The address names the session that goes on; the page stays what it is.
+      moved: (session) => history.replaceState(history.state, "", gatheringAddress(session)),
+    });
+    this.seen = this.stay.seen;
+    exposeSession(() => this.seen);
+    addEventListener("online", this.stay.retry);
+    addEventListener("pagehide", this.leaveOpen);
+    this.stay.begin(cleanPlayerName(settings.name), lobby.take(session));
+  }
+
+  join(name: string, password: string): void {
+    settings.name = name;
+    void this.stay.join(cleanPlayerName(settings.name), password || null);
+  }
+
+  /** Whether it was done; if not, why not is said. */
+  async request<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<boolean> {
+    const refused = await this.stay.request(action, payload);
+    if (refused !== null) this.say(refusedText(refused));
+    return refused === null;
+  }
+
+  /** The page is left: the seat waits for a while. */
+  end(): void {
+    clearTimeout(this.timer);
+    removeEventListener("online", this.stay.retry);
+    removeEventListener("pagehide", this.leaveOpen);
+    this.leaveOpen();
+    this.stay.end();
+  }
+
+  private readonly leaveOpen = (): void => {
+    if (this.seen.state.at === "in" || this.seen.state.at === "away") leftOpen(this.seen.session);
+  };
+
+  private say(text: string): void {
+    clearTimeout(this.timer);
+    this.toast = text;
+    this.timer = setTimeout(() => (this.toast = ""), TOAST_MS);
+  }
+
+  private changed(seen: StaySeen): void {
+    if (seen.view && seen.view.phase !== "lobby" && seen.view !== this.seen.view) this.remember(seen);
+    this.seen = seen;
+  }
+
+  private remember({ view }: StaySeen): void {
+    if (!view) return;
+    const sitters = view.phase === "running" ? new Map<number, string>() : new Map(this.sitters);
+    for (const { seats } of groupsOf(view)) {
+      for (const { number, sitter } of seats) if (sitter && !sitters.has(number)) sitters.set(number, sitter.name);
+    }
+    this.sitters = sitters;
+  }
+}
