@@ -39,8 +39,8 @@ export function expose(play: Play): void {
 export function exposeSession(seen: () => StaySeen): void {
   show({
     get session() {
-      const { view, you, state } = seen();
-      return { view, you, state };
+      const { view, you, state, address } = seen();
+      return { view, you, state, address };
     },
   });
 }

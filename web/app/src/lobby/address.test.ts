@@ -29,5 +29,6 @@ test("the game is at the host of the session, on its own ports", () => {
     websocket: { path: "/ws", origin: "wss://other.example:8090" },
     webtransport: { port: 8091, cert: null },
   });
+  expect(doorsOf({ ...offer, websocket: null }, ":8081", PAGE)?.websocket.origin).toBe("wss://game.example:8081");
   expect(doorsOf({ ...offer, webtransport: null }, ":8081", PLAIN)?.websocket.origin).toBe("ws://[::1]:8090");
 });

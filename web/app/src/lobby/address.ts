@@ -33,10 +33,10 @@ export function isHere(address: string, page: Page): boolean {
 export function doorsOf(offer: Offer, address: string, page: Page): Doors | null {
   const origin = originOf(address, page);
   if (!origin) return null;
-  const { protocol, hostname } = new URL(origin);
+  const { protocol, hostname, port } = new URL(origin);
   return {
     hostname,
-    websocket: { path: "/ws", origin: `${protocol}//${hostname}:${offer.websocket}` },
+    websocket: { path: "/ws", origin: `${protocol}//${hostname}:${offer.websocket ?? port}` },
     webtransport: offer.webtransport && { ...offer.webtransport },
   };
 }

@@ -19,6 +19,14 @@ function entryOf(key: string): Entry | null {
   }
 }
 
+function keys(): string[] {
+  try {
+    return Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
+  } catch {
+    return [];
+  }
+}
+
 export const memory: Memory = {
   read: (session) => entryOf(PREFIX + session),
   write(session, kept) {
@@ -45,8 +53,7 @@ export interface Waiting {
 
 /** The session whose seat waits for whoever looks at another page meanwhile. */
 export function waitingSeat(): Waiting | null {
-  const keys = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
-  for (const key of keys) {
+  for (const key of keys()) {
     const { name, left_at_ms = 0 } = entryOf(key) ?? { name: "" };
     const until_ms = left_at_ms + WINDOW_MS;
     if (until_ms > Date.now()) return { session: key.slice(PREFIX.length), name, until_ms };

@@ -67,8 +67,8 @@ export interface Offer {
   pass: string;
   /** None: one watches. */
   seat: number | null;
-  /** Ports of the host. */
-  websocket: number;
+  /** Ports of the host; the session's own socket is at the first, too. */
+  websocket: number | null;
   webtransport: { port: number; cert: string | null } | null;
   native: string[];
 }
