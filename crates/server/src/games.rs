@@ -32,10 +32,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod contest;
 mod invent;
 mod known;
 mod rehearsal;
 
+use std::any::Any;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -49,6 +51,7 @@ use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate};
 
 use crate::rooms::AnyRoom;
 
+pub use contest::AnyContest;
 pub use known::Known;
 pub use rehearsal::Rehearsal;
 
@@ -101,6 +104,9 @@ pub trait AnyGame: Send + Sync {
 
     /// How it is hosted, if it can be: see [`rooms`](crate::rooms).
     fn room(&self) -> Option<&dyn AnyRoom>;
+
+    /// What sessions need to know of it, if they can be made of it.
+    fn contest(&self) -> Option<&dyn AnyContest>;
 }
 
 /// A game that is being played, tick by tick.
@@ -118,6 +124,9 @@ pub trait Run {
 
     /// The hash of the state.
     fn hash(&self) -> StateHash;
+
+    /// The state itself, for whoever knows its type.
+    fn state(&self) -> &dyn Any;
 
     /// Puts the canonical bytes of the state into `bytes`, in place of what was there.
     fn save(&self, bytes: &mut Vec<u8>);
@@ -233,7 +242,8 @@ impl std::error::Error for Unknown {}
 /// The [`Games`] of these types. In brackets stands how many may play; without that, as many as there are seats. After `=>`
 /// stands who plays a seat in [rehearsals](AnyGame::rehearse); without it, inputs are thought of at random. A game that is
 /// [`Hosted`](sametick_sim::replica::Hosted) can also be played in authoritative [rooms](crate::rooms), after `; rooms`: in
-/// brackets stands how many seats these may have.
+/// brackets stands how many seats these may have. Of one that is a [`Contest`](sametick_sim::contest::Contest) sessions can be
+/// made, after `; sessions`.
 ///
 /// ```
 /// use sametick::games;
@@ -242,19 +252,20 @@ impl std::error::Error for Unknown {}
 ///
 /// assert_eq!(games![Pong].iter().count(), 1);
 /// assert!(games![Pong[2..=4] => autopilot].named("pong").is_some());
-/// let both = games![Pong[2..=4] => autopilot, Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000]];
-/// assert!(both.named("arena").is_some_and(|arena| arena.room().is_some()));
+/// let both = games![Pong[2..=4] => autopilot, Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000]; sessions];
+/// assert!(both.named("arena").is_some_and(|arena| arena.room().is_some() && arena.contest().is_some()));
 /// ```
 #[macro_export]
 macro_rules! games {
-    ($($game:ty $([$seats:expr])? $(=> $autopilot:expr)? $(; rooms[$rooms:expr])?),* $(,)?) => {
-        $crate::games::Games::new(::std::vec![$(
-            ::std::boxed::Box::new(
-                $crate::games::Known::<$game>::new()
-                    $(.with_seats($seats))?
-                    $(.with_autopilot($autopilot))?
-                    $(.with_rooms($rooms))?
-            )
-        ),*])
+    (@with $known:ident rooms[$rooms:expr]) => { $known.with_rooms($rooms) };
+    (@with $known:ident sessions) => { $known.with_sessions() };
+    ($($game:ty $([$seats:expr])? $(=> $autopilot:expr)? $(; $with:ident $([$range:expr])?)*),* $(,)?) => {
+        $crate::games::Games::new(::std::vec![$({
+            let known = $crate::games::Known::<$game>::new()
+                $(.with_seats($seats))?
+                $(.with_autopilot($autopilot))?;
+            $(let known = $crate::games!(@with known $with $([$range])?);)*
+            ::std::boxed::Box::new(known)
+        }),*])
     };
 }

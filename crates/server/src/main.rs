@@ -7,7 +7,7 @@ use sametick_pong::Pong;
 
 fn main() -> ExitCode {
     sametick::main(sametick::games![
-        Pong[2..=4] => sametick_pong::autopilot,
-        Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000],
+        Pong[2..=4] => sametick_pong::autopilot; sessions,
+        Arena[1..=16] => sametick_arena::autopilot; rooms[1..=1000]; sessions,
     ])
 }

@@ -9,6 +9,7 @@ compile_error!("without SSE2, x86 computes floats with extra precision: no two m
 extern crate alloc;
 
 pub mod canon;
+pub mod contest;
 pub mod diff;
 mod game;
 pub mod hash;

@@ -62,7 +62,7 @@ fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     let seats = options.players.clamp(1, MAX_PLAYERS);
     let bots = if options.bots { BOTS } else { 0 };
     // As small as it may be for so many: whoever comes alone should meet somebody soon.
-    (Setup { seed, size: MIN_SIZE, bots, seats }, seats)
+    (Setup { seed, size: MIN_SIZE, bots, seats, points: 0 }, seats)
 }
 
 /// The state's time.

@@ -12,6 +12,7 @@
 //! - Walls (100) and crates (40) can be built within four tiles, where nothing and nobody is, three or four a second, 24 for
 //!   each player. Their builder can take them away at once; anybody can shoot them down. Rocks never fall.
 //! - Who asks first gets a tile that two want in one tick ([`Input::place`]); if that is not known, the lower seat.
+//! - Who first has [`points`](Setup::points) has won: from then on nobody scores. Without that it goes on for ever.
 //! - What somebody might build is seen by others, in a colour that says whether they could.
 //!
 //! # Who is there
@@ -64,6 +65,7 @@ mod ai;
 mod around;
 pub mod build;
 pub mod command;
+mod contest;
 pub mod crowd;
 pub mod entities;
 mod input;

@@ -116,16 +116,26 @@ impl Arena {
     pub(crate) fn die(&mut self, at: usize, killer: u16) {
         let person = &mut self.people[at];
         let victim = person.own.number;
-        person.life.deaths = person.life.deaths.saturating_add(1);
         person.own.respawn = RESPAWN_TICKS;
-        person.deaths = person.deaths.saturating_add(1);
         person.plan = None;
+        if self.won.is_none() {
+            self.count(at, killer);
+        }
+        self.happened.push(Event::Killed { killer, victim });
+    }
+
+    /// A death, and a point for whoever brought it about.
+    fn count(&mut self, at: usize, killer: u16) {
+        let person = &mut self.people[at];
+        person.life.deaths = person.life.deaths.saturating_add(1);
+        person.deaths = person.deaths.saturating_add(1);
         if let Ok(at) = self.find(killer) {
+            let points = self.rules.points;
             let person = &mut self.people[at];
             person.score = person.score.saturating_add(1);
             person.life.kills = person.life.kills.saturating_add(1);
+            self.won = (points > 0 && person.score >= points).then_some(killer);
         }
-        self.happened.push(Event::Killed { killer, victim });
     }
 
     /// Those who have waited long enough begin again.

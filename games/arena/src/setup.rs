@@ -28,11 +28,13 @@ pub struct Setup {
     pub bots: u8,
     /// How many seats play: 1 to [`MAX_SEATS`]. Others only watch.
     pub seats: u16,
+    /// Who has scored so often has won; nobody ever if this is zero.
+    pub points: u16,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { seed: 0, size: 48, bots: 3, seats: 16 }
+        Setup { seed: 0, size: 48, bots: 3, seats: 16, points: 0 }
     }
 }
 
@@ -47,6 +49,8 @@ pub struct Rules {
     pub bots: u8,
     /// [`Setup::seats`].
     pub seats: u16,
+    /// [`Setup::points`].
+    pub points: u16,
 }
 
 impl Rules {
@@ -56,7 +60,7 @@ impl Rules {
         let players = u32::from(seats) + u32::from(setup.bots);
         let needed = (players * TILES_EACH).isqrt() as u16;
         let size = setup.size.clamp(MIN_SIZE, MAX_SIZE).max(needed);
-        Rules { seed: setup.seed, size, bots: setup.bots, seats }
+        Rules { seed: setup.seed, size, bots: setup.bots, seats, points: setup.points }
     }
 
     pub(crate) fn are_in_range(&self) -> bool {

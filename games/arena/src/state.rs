@@ -29,6 +29,8 @@ pub struct Arena {
     pub tick: Tick,
     /// What is played.
     pub rules: Rules,
+    /// Whoever has won, by number.
+    pub won: Option<u16>,
     /// Who is there, in the order of their numbers: those on seats, then bots.
     pub people: Vec<Person>,
     /// Where they are from left to right, so that neighbours are found without asking everyone.

@@ -26,6 +26,7 @@ impl Game for Arena {
         let mut arena = Arena {
             tick: Tick::ZERO,
             rules,
+            won: None,
             people: Vec::with_capacity(rules.players()),
             by_x: Vec::with_capacity(rules.players()),
             map: Map::new(rules.size, &mut rng),

@@ -13,12 +13,14 @@
 //! - Who first has [`points`](Setup::points) (11), and [`lead`](Setup::lead) (1) more than anyone else, wins. At
 //!   [`MAX_SCORE`](setup::MAX_SCORE) no lead is asked for.
 //! - A rally of a whole minute is a let: the same player serves again.
-//! - After the game there is another one as soon as everyone present has asked for it.
+//! - After the game there is another one as soon as everyone present has asked for it; not where it is played
+//!   [`once`](Setup::once).
 //!
 //! # Who is there
 //!
 //! A game begins when every wall has its player; with [`bots`](Setup::bots), also when everyone present is ready, or by
-//! itself after five seconds without anyone. A bot takes the paddle of an empty seat, in the place and motion it
+//! itself after five seconds without anyone. One that is played [`once`](Setup::once), as in a session, begins by itself after two
+//! seconds at the latest. A bot takes the paddle of an empty seat, in the place and motion it
 //! was left in, and gives it back to whoever sits down; the game goes on. Without bots such a paddle stands still, and the next
 //! serve waits until its seat is taken again. The score stays with the paddle.
 //!
@@ -56,6 +58,7 @@
 
 mod ai;
 mod ball;
+mod contest;
 pub mod court;
 pub mod crowd;
 mod input;

@@ -31,11 +31,13 @@ pub struct Setup {
     pub bots: bool,
     /// How well they do.
     pub skill: Skill,
+    /// Whether one game is played, which begins by itself: somebody has started it already, and will see how it has ended.
+    pub once: bool,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { seed: 0, players: 2, points: 11, lead: 1, bots: true, skill: Skill::Normal }
+        Setup { seed: 0, players: 2, points: 11, lead: 1, bots: true, skill: Skill::Normal, once: false }
     }
 }
 
@@ -64,6 +66,8 @@ pub struct Rules {
     pub bots: bool,
     /// [`Setup::skill`].
     pub skill: Skill,
+    /// [`Setup::once`].
+    pub once: bool,
 }
 
 impl Rules {
@@ -75,6 +79,7 @@ impl Rules {
             lead: setup.lead.clamp(1, MAX_LEAD),
             bots: setup.bots,
             skill: setup.skill,
+            once: setup.once,
         }
     }
 

@@ -27,6 +27,8 @@ const PAUSE_TICKS: u16 = 60;
 const OVER_TICKS: u16 = 60;
 /// After this time with nobody there, bots begin a game among themselves.
 const IDLE_TICKS: u16 = 300;
+/// A game that is played once begins after this time: long enough for those who come together.
+const ONCE_TICKS: u16 = 120;
 /// A rally of a whole minute is a let, so that even perfect players cannot play one for ever.
 pub const RALLY_MAX_TICKS: u16 = 3600;
 
@@ -182,7 +184,8 @@ impl Pong {
     }
 
     fn wait(&mut self, server: Wall, ticks: u16) {
-        let begin = self.is_full() || (self.is_manned() && self.is_agreed(ticks));
+        let is_time = self.rules.once && ticks >= ONCE_TICKS;
+        let begin = self.is_full() || (self.is_manned() && (is_time || self.is_agreed(ticks)));
         self.phase = Phase::Waiting { server, ticks };
         if begin {
             self.take_ball(server);
@@ -293,7 +296,7 @@ impl Pong {
     fn celebrate(&mut self, winner: Wall, ticks: u16) {
         ball::roll_out(&mut self.ball, self.rules.court());
         self.phase = Phase::Over { winner, ticks };
-        if ticks >= OVER_TICKS && self.is_agreed(ticks) {
+        if !self.rules.once && ticks >= OVER_TICKS && self.is_agreed(ticks) {
             self.paddles.iter_mut().for_each(|paddle| paddle.score = 0);
             let server = draw_server(&self.rules, &mut self.rng);
             self.take_ball(server);

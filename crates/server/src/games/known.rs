@@ -1,9 +1,11 @@
 //! A game of a known type, behind the interface that all games share.
 
+use std::any::Any;
 use std::ops::RangeInclusive;
 
 use sametick_lockstep::rows::MAX_SEATS;
 use sametick_sim::canon::{self, DecodeError, from_canonical};
+use sametick_sim::contest::Contest;
 use sametick_sim::diff::{self, Difference};
 use sametick_sim::hash::{self, Part};
 use sametick_sim::record::TickInputs;
@@ -13,8 +15,9 @@ use sametick_sim::{
     BuildId, Game, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, description_of, schema_hash_of,
 };
 
+use super::contest::Contested;
 use super::rehearsal::{self, Rehearsal};
-use super::{AnyGame, Layout, Run, ShowError};
+use super::{AnyContest, AnyGame, Layout, Run, ShowError};
 use crate::rooms::{AnyRoom, Hosting};
 
 /// A game of a known type.
@@ -23,12 +26,13 @@ pub struct Known<G: Game> {
     setup: Option<fn(u64) -> G::Setup>,
     seats: (u16, u16),
     room: Option<Box<dyn AnyRoom>>,
+    contest: Option<Box<dyn AnyContest>>,
 }
 
 impl<G: Game> Known<G> {
     /// With inputs and setups of chance in rehearsals.
     pub const fn new() -> Known<G> {
-        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16), room: None }
+        Known { autopilot: None, setup: None, seats: (1, MAX_SEATS as u16), room: None, contest: None }
     }
 
     /// In rehearsals, this plays most of the time: it gets further into a game than chance does.
@@ -59,6 +63,15 @@ impl<G: Game> Known<G> {
         G::Input: Default,
     {
         Known { room: Some(Box::new(Hosting::<G>::new(seats))), ..self }
+    }
+
+    /// Sessions can be made of it.
+    #[must_use]
+    pub fn with_sessions(self) -> Known<G>
+    where
+        G: Contest,
+    {
+        Known { contest: Some(Box::new(Contested::<G>::NEW)), ..self }
     }
 }
 
@@ -124,6 +137,10 @@ impl<G: Game> AnyGame for Known<G> {
         self.room.as_deref()
     }
 
+    fn contest(&self) -> Option<&dyn AnyContest> {
+        self.contest.as_deref()
+    }
+
     fn sync_test(&self, rehearsal: &Rehearsal, max_depth: u32) -> Result<StateHash, Desync> {
         let setup = from_canonical(&rehearsal.setup).expect("a rehearsal is made of what the game can read");
         let mut ticks = rehearsal.ticks.iter();
@@ -156,6 +173,10 @@ impl<G: Game> Run for Running<G> {
 
     fn hash(&self) -> StateHash {
         StateHash::of(&self.state)
+    }
+
+    fn state(&self) -> &dyn Any {
+        &self.state
     }
 
     fn save(&self, bytes: &mut Vec<u8>) {

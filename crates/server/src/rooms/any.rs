@@ -1,5 +1,6 @@
 //! A game of any type that can be hosted, and a room of it.
 
+use std::any::Any;
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
 
@@ -67,6 +68,9 @@ pub trait AnyHost {
     /// [`Host::inputs`].
     fn inputs(&self) -> &TickInputs;
 
+    /// [`Host::state`], for whoever knows its type.
+    fn state(&self) -> &dyn Any;
+
     /// The canonical bytes of the state, and what they hash to.
     fn save(&self) -> (Vec<u8>, StateHash);
 
@@ -101,6 +105,10 @@ impl<G: Hosted> AnyHost for Host<G> {
 
     fn inputs(&self) -> &TickInputs {
         Host::inputs(self)
+    }
+
+    fn state(&self) -> &dyn Any {
+        Host::<G>::state(self)
     }
 
     fn save(&self) -> (Vec<u8>, StateHash) {
@@ -258,7 +266,7 @@ mod tests {
         let setup = Setup { seed: 7, bots: 0, seats: 32, ..Setup::default() };
         assert_eq!(wanted, Beginning { setup, seed: 7, seats: 32 });
         let unknown = begin("setup={\"gravity\":1}", 1..=32).unwrap_err();
-        assert_eq!(unknown, "there is no \"gravity\" in `setup`; there are bots, seats, seed, size");
+        assert_eq!(unknown, "there is no \"gravity\" in `setup`; there are bots, points, seats, seed, size");
         assert!(begin("setup={\"bots\":-1}", 1..=32).unwrap_err().starts_with("`setup`: invalid value"));
     }
 }

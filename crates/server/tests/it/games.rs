@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 use sametick::games::{AnyGame, Games, Layout};
-use sametick_pong::Pong;
-use sametick_sim::{BuildId, Game, StateHash, Tick};
+use sametick_pong::{Pong, autopilot};
+use sametick_sim::contest::{Contest, Wanted};
+use sametick_sim::record::TickInputs;
+use sametick_sim::{BuildId, Game, StateHash, Tick, to_canonical};
 
 use crate::trial;
 
@@ -62,4 +64,26 @@ proptest! {
             prop_assert_eq!(game.resume(run.tick(), &last).unwrap().hash(), run.hash());
         }
     }
+}
+
+#[test]
+fn sessions_are_made_of_those_games_that_say_so() {
+    let wanted = Wanted { seed: 7, seats: 2, scenario: Some("short"), difficulty: 11 };
+    assert!(known().iter().all(|game| game.contest().is_none()));
+    let games = sametick::games![Pong[2..=4] => autopilot; sessions];
+    let pong = games.named("pong").unwrap();
+    let contest = pong.contest().unwrap();
+    assert_eq!((contest.groups(), contest.scenarios()), (Pong::GROUPS, Pong::SCENARIOS));
+    assert_eq!(contest.setup(&wanted), to_canonical(&Pong::setup(&wanted)).unwrap());
+    let mut run = pong.begin(&contest.setup(&wanted)).unwrap();
+    let mut inputs = TickInputs::new();
+    while contest.outcome(run.state()).is_none() {
+        inputs.clear(run.tick().next());
+        run.step(&inputs);
+    }
+    let outcome = contest.outcome(run.state()).unwrap();
+    assert_eq!(outcome.scores.iter().map(|score| score.points).max(), Some(5), "bots play");
+    assert_eq!(contest.outcome(&7_u8), None, "of another type");
+    let json = serde_json::to_value(&outcome).unwrap();
+    assert!(json["scores"][1]["seat"] == 1 && json["scores"][1]["won"].is_boolean(), "{json}");
 }

@@ -3,6 +3,7 @@
 mod bots;
 mod bytes;
 mod commands;
+mod contest;
 mod determinism;
 mod field;
 mod foresight;

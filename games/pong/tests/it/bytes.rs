@@ -85,7 +85,7 @@ fn the_schema_changes_on_purpose_or_not_at_all() {
     let hash = schema_hash_of::<Pong>().to_string();
     assert_eq!(
         hash,
-        "481ae4c5946fec037b93c88cbe327acaa5203d0e66daa24a6d6a8a8b61fffee0",
+        "8f1dcb7dd8804dbe8810209ff0918e0343aec23301ad489631415be8f7422396",
         "{}",
         sametick_sim::description_of::<Pong>()
     );

@@ -37,7 +37,7 @@ fn ten_thousand_ticks_come_to_the_pinned_hashes() {
         crowd::chain(&setup, 10_000).to_string()
     };
     let chains = [chain(1, 2), chain(2, 3), chain(3, 4)];
-    assert_eq!(chains, ["a7680f98af52527a", "bfdb4218708f5e1f", "46aa4f0925985f49"]);
+    assert_eq!(chains, ["ab1350819fdc072f", "4db12ad8cdf4f188", "9a680bdeaf98e827"]);
 }
 
 #[test]

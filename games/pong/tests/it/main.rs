@@ -2,6 +2,7 @@
 
 mod bots;
 mod bytes;
+mod contest;
 mod determinism;
 mod flight;
 mod properties;

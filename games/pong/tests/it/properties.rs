@@ -6,14 +6,15 @@ use sametick_sim::{Game, Inputs, Seat, StateHash, from_canonical, to_canonical};
 
 fn setups() -> impl Strategy<Value = Setup> {
     let skill = prop_oneof![Just(Skill::Easy), Just(Skill::Normal), Just(Skill::Hard)];
-    (any::<u64>(), any::<u8>(), 1..5_u8, any::<u8>(), any::<bool>(), skill).prop_map(
-        |(seed, players, points, lead, bots, skill)| Setup {
+    (any::<u64>(), any::<u8>(), 1..5_u8, any::<u8>(), any::<bool>(), skill, any::<bool>()).prop_map(
+        |(seed, players, points, lead, bots, skill, once)| Setup {
             seed,
             players: players % 6,
             points,
             lead,
             bots,
             skill,
+            once,
         },
     )
 }

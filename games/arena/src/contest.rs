@@ -1,0 +1,43 @@
+//! Arena in a session: squads, how long it is fought, and who was best.
+
+use sametick_sim::Seat;
+use sametick_sim::contest::{Contest, MAX_DIFFICULTY, Outcome, Score, SeatGroup, Wanted};
+
+use crate::setup::{MIN_SIZE, Setup};
+use crate::state::{Arena, Person};
+
+const SQUAD: &[&str] = &["first", "second", "third", "fourth"];
+
+/// The points that are fought for, by scenario.
+const POINTS: [u16; 3] = [5, 15, 30];
+
+impl Contest for Arena {
+    const GROUPS: &'static [SeatGroup] = &[
+        SeatGroup { name: "Squad 1", seats: SQUAD },
+        SeatGroup { name: "Squad 2", seats: SQUAD },
+        SeatGroup { name: "Squad 3", seats: SQUAD },
+        SeatGroup { name: "Squad 4", seats: SQUAD },
+    ];
+
+    const SCENARIOS: &'static [&'static str] = &["skirmish", "battle", "war"];
+
+    /// The harder, the more bots: none at first, ten at last. The map is as small as it may be for all of them.
+    fn setup(wanted: &Wanted<'_>) -> Setup {
+        let Wanted { seed, seats, difficulty, .. } = *wanted;
+        let points = POINTS[wanted.scenario_among(Arena::SCENARIOS)];
+        let bots = difficulty.clamp(1, MAX_DIFFICULTY) - 1;
+        Setup { seed, size: MIN_SIZE, bots, seats, points }
+    }
+
+    /// Of those who are there; if a bot was first, nobody has won.
+    fn outcome(&self) -> Option<Outcome> {
+        let winner = self.won?;
+        let people = self.people.iter().filter(|person| !person.is_bot());
+        let score = |person: &Person| Score {
+            seat: Seat(person.own.number),
+            points: person.score.into(),
+            won: person.own.number == winner,
+        };
+        Some(Outcome { scores: people.map(score).collect() })
+    }
+}

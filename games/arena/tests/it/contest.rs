@@ -1,0 +1,68 @@
+//! Arena in sessions: it is fought for points, and once it is over it stays over.
+
+use sametick_arena::{Arena, Input, Setup};
+use sametick_sim::contest::{Contest, Wanted};
+use sametick_sim::{Game, Seat, from_canonical, to_canonical};
+
+use crate::field::{Field, STILL};
+
+const WANTED: Wanted<'_> = Wanted { seed: 7, seats: 8, scenario: None, difficulty: 1 };
+
+#[test]
+fn what_a_session_wants_is_played() {
+    let of = |wanted: Wanted<'_>| {
+        let Setup { seed, bots, seats, points, .. } = Arena::setup(&wanted);
+        assert_eq!(seed, 7);
+        (bots, seats, points)
+    };
+    assert_eq!(of(WANTED), (0, 8, 5));
+    assert_eq!(of(Wanted { seats: 16, scenario: Some("battle"), difficulty: 11, ..WANTED }), (10, 16, 15));
+    assert_eq!(of(Wanted { scenario: Some("war"), difficulty: 200, ..WANTED }), (10, 8, 30));
+    assert_eq!(Arena::GROUPS.iter().map(|group| group.seats.len()).sum::<usize>(), 16);
+}
+
+/// Seat 0 shoots seat 1 dead so many times.
+fn shoot(field: &mut Field, times: u32) {
+    let stand = |field: &mut Field| {
+        let [x, y] = field.open_area();
+        field.put(0, sametick_arena::Tile::new(x + 4, y + 5).unwrap());
+        field.put(1, sametick_arena::Tile::new(x + 7, y + 5).unwrap());
+    };
+    let fire = Input { aim: 0, fire: true, ..STILL };
+    for _ in 0..times {
+        stand(field);
+        while field.own(1).is_alive() {
+            field.tick(&[(0, fire), (1, STILL)]);
+        }
+        while !field.own(1).is_alive() {
+            field.tick(&[(0, STILL), (1, STILL)]);
+        }
+    }
+}
+
+#[test]
+fn who_has_the_points_has_won_and_nobody_scores_after_that() {
+    let mut field = Field::new(Arena::setup(&WANTED));
+    field.tick(&[(0, STILL), (1, STILL)]);
+    shoot(&mut field, 4);
+    assert_eq!(field.arena.outcome(), None);
+    shoot(&mut field, 1);
+    let outcome = field.arena.outcome().unwrap();
+    let scores: Vec<_> = outcome.scores.iter().map(|score| (score.seat.0, score.points, score.won)).collect();
+    assert_eq!(scores, [(0, 5, true), (1, 0, false)]);
+    shoot(&mut field, 2);
+    assert_eq!(field.arena.outcome(), Some(outcome.clone()));
+    // Also when it is kept, and when the winner goes.
+    let kept: Arena = from_canonical(&to_canonical(&field.arena).unwrap()).unwrap();
+    assert_eq!(kept.outcome(), Some(outcome));
+    field.tick(&[(1, STILL)]);
+    assert_eq!(field.arena.outcome().unwrap().scores.len(), 1);
+}
+
+#[test]
+fn without_points_it_goes_on_for_ever() {
+    let mut field = Field::for_two();
+    shoot(&mut field, 6);
+    assert_eq!((field.arena.outcome(), field.arena.person(0).unwrap().score), (None, 6));
+    assert_eq!(Arena::new(&Setup::default()).at_seat(Seat(0)), None);
+}
