@@ -15,7 +15,7 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   server: {
-    proxy: { "/api": SERVER, "/ws": { target: SERVER, ws: true } },
+    proxy: { "/api": { target: SERVER, ws: true }, "/ws": { target: SERVER, ws: true } },
   },
   test: { include: ["src/**/*.test.ts"] },
 });

@@ -9,6 +9,8 @@ export interface Frame {
   leave: () => void;
   /** People and chat, beside the game. */
   side: Snippet<[close: () => void]>;
+  /** Somebody should look there first: they have no seat. */
+  calls: boolean;
   /** Lines of chat that nobody has seen. */
   unread: number;
   /** They are seen now, or not any more. */

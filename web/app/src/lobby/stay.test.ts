@@ -186,6 +186,20 @@ test("each last word has its own end", async () => {
   }
 });
 
+test("who was asked to leave needs the password again; who is in it elsewhere does not", async () => {
+  const locked = { ...WELCOME, view: { ...VIEW, locked: true } };
+  for (const [closing, joins] of [["kicked", 0], ["came_back", 1]] as const) {
+    const bob = new Somebody();
+    bob.kept.set(SESSION, { player: ADA, token: "t0", address: ":8081", name: "Tuesday" });
+    bob.stay.begin("Bob", null);
+    await bob.isIn(locked);
+    bob.socket.tell({ kind: "closing", closing });
+    bob.stay.again();
+    expect(bob.joins.length).toBe(joins);
+    expect(bob.seen.state.at).toBe(joins ? "entering" : "door");
+  }
+});
+
 test("a host that stops in order is waited for, longer than a minute", async () => {
   const ada = new Somebody();
   ada.stay.begin("Ada", GO);

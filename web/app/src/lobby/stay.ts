@@ -123,14 +123,19 @@ export class Stay {
     this.typed = { name, password };
     this.halt();
     const run = ++this.run;
-    this.show({ state: { at: "entering" } });
+    // Whoever is out has nothing to see until they are in again.
+    const view = this.seen.state.at === "out" ? null : this.seen.view;
+    this.show({ state: { at: "entering" }, view });
     const answer = await this.askGateway();
     if (run === this.run) this.answered(answer);
   }
 
-  /** Comes in again, as the same person as before: another page has taken the seat, or it was too late. */
+  /** Comes in again. Whoever is not in the session any more, and typed no password on this page, is asked for one first. */
   again = (): void => {
     this.ticket_failed = false;
+    const { state, view } = this.seen;
+    const is_member = state.at !== "out" || state.why === "elsewhere" || state.why === "moved";
+    if (view?.locked && !is_member && this.typed.password === null) return this.show({ state: { at: "door", refused: null } });
     void this.join(this.typed.name, this.typed.password);
   };
 
