@@ -12,7 +12,7 @@ export function secondsLeft(until_ms: number, now_ms: number): number {
 }
 
 export function awayText({ suspended }: Away, has_seat: boolean): { title: string; text: string } {
-  if (suspended) return { title: "The server is stopping and comes back.", text: "So do you, by itself, and the session is as it was." };
+  if (suspended) return { title: "The server is restarting.", text: "This page comes back by itself, and the session is as it was." };
   if (has_seat) return { title: "Connection lost.", text: "Your seat waits for you:" };
   return { title: "Connection lost.", text: "Your place waits for you:" };
 }
