@@ -38,6 +38,7 @@ sametick_fuzz::target!(allowing 64 << 20, |bytes: &[u8]| {
         session: "den".into(),
         join,
         key: AccessKey::open(),
+        pass: None,
         routes: ROUTES.to_vec(),
         unix_s: 0,
         random: [7; 32],

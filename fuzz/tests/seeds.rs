@@ -21,7 +21,6 @@ use sametick_wire::frame::{
 use sametick_wire::hello::{Answer, Hello, Identity, Intent, Refusal, Stamp};
 use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::quantise::{Quantised, Quaternion};
-use sametick_wire::ticket::{Ticket, TicketSigner};
 
 const NOW_S: u64 = 1_800_000_000;
 
@@ -39,7 +38,6 @@ fn seeds_are_of_this_protocol() {
         vec![bits()],
         hellos(),
         answers(),
-        tickets(),
         connection_ids(),
         networks(),
         links(),
@@ -127,16 +125,11 @@ fn bits() -> Seed {
     ("bits", "each", bytes)
 }
 
-fn ticket() -> Vec<u8> {
-    let ticket = Ticket { id: [5; 16], issued_s: NOW_S, session: "room-1".into(), player: "ada".into() };
-    TicketSigner::from_secret(&[1; 32]).sign(&ticket).unwrap()
-}
-
 fn hellos() -> Vec<Seed> {
     let identity = Identity { build: BuildId::from_bytes([1; 16]), schema: SchemaHash::from_bytes([2; 32]) };
-    let ping = Hello { identity, intent: Intent::Ping, name: "ada".into(), ticket: None };
+    let ping = Hello { identity, intent: Intent::Ping, name: "ada".into(), pass: None };
     let join =
-        Hello { intent: Intent::Join { session: "den".into() }, ticket: Some(ticket()), ..ping.clone() };
+        Hello { intent: Intent::Join { session: "den".into() }, pass: Some(vec![5; 48]), ..ping.clone() };
     let enter = Hello { intent: Intent::Enter { room: "den".into() }, ..ping.clone() };
     let bytes =
         |hello: &Hello| hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW_S, nonce: [7; 16] }).unwrap();
@@ -145,7 +138,6 @@ fn hellos() -> Vec<Seed> {
         ("hello", "whole", [&[0], &bytes(&ping)[..]].concat()),
         ("hello", "ping", body(1, &ping)),
         ("hello", "join", body(1, &join)),
-        ("hello", "join-with-ticket", body(2, &join)),
         ("hello", "enter", body(1, &enter)),
         ("hello", "version-7", body(7, &ping)),
     ]
@@ -162,14 +154,6 @@ fn answers() -> Vec<Seed> {
             Answer::Refused(Refusal::Build { server: build(1), client: build(2) }).to_bytes(),
         ),
         ("answer", "other", Answer::Refused(Refusal::Other("full".into())).to_bytes()),
-    ]
-}
-
-fn tickets() -> Vec<Seed> {
-    vec![
-        ("ticket", "whole", [&[0], &ticket()[..]].concat()),
-        ("ticket", "made", b"\x06\x80\x03room-1ada".to_vec()),
-        ("ticket", "stale", b"\x06\x01\x03room-1ada".to_vec()),
     ]
 }
 

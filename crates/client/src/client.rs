@@ -51,6 +51,8 @@ pub struct Plan<S: Side> {
     pub join: S::JoinAs,
     /// What proves the passphrase.
     pub key: AccessKey,
+    /// What shows as whom it comes, where the server has given it something for that: see [`Hello::pass`].
+    pub pass: Option<Vec<u8>>,
     /// What each way to the server can carry, the best first.
     pub routes: Vec<Carrier>,
     /// The Unix time in seconds at the time of [`Client::new`].
@@ -162,7 +164,7 @@ impl<S: Side> Client<S> {
     pub fn new(now: Time, plan: Plan<S>) -> Result<Client<S>, HelloError> {
         assert!(!plan.routes.is_empty(), "a client needs a way to its server");
         let (identity, intent) = (S::identity(), S::intent(plan.session.clone()));
-        let hello = Hello { identity, intent, name: S::who(&plan.join).0.into(), ticket: None };
+        let hello = Hello { identity, intent, name: S::who(&plan.join).0.into(), pass: plan.pass.clone() };
         hello.to_bytes(&plan.key, Stamp { unix_s: plan.unix_s, nonce: [0; 16] })?;
         let [a, b, c, d, e, f, g, h, ..] = plan.random;
         let seed = u64::from_le_bytes([a, b, c, d, e, f, g, h]);

@@ -47,7 +47,7 @@ fn measured(stats: &LinkStats) -> (Option<u64>, u64, u64, u64, u64) {
 fn first_message(seed: u64) -> StateHash {
     let identity = Identity { build: BuildId::from_bytes([7; 16]), schema: SchemaHash::from_bytes([8; 32]) };
     let intent = Intent::Join { session: "conformance".into() };
-    let hello = Hello { identity, intent, name: "ada".into(), ticket: None };
+    let hello = Hello { identity, intent, name: "ada".into(), pass: None };
     let stamp = Stamp { unix_s: seed, nonce: [9; 16] };
     let key = AccessKey::from_passphrase("the same everywhere");
     let bytes = hello.to_bytes(&key, stamp).expect("short texts");

@@ -225,7 +225,7 @@ fn start_relay(
     let relay = std::thread::spawn(move || {
         pin(0);
         block_on(async {
-            let keeper = Keeper::in_memory(AccessKey::open(), None);
+            let keeper = Keeper::in_memory(AccessKey::open());
             let mut hub = Hub::new(Clock::start(), Some(keeper.clone()));
             let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
             let endpoint: Box<dyn Endpoint> = match scheme {
@@ -271,7 +271,7 @@ fn start_clients(
             let identity = Identity { build: Plain::BUILD, schema: schema_hash_of::<Plain>() };
             for number in sessions.flat_map(|session| [session; PLAYERS]) {
                 let intent = Intent::Join { session: format!("den {number}") };
-                let hello = Hello { identity, intent, name: "ada".into(), ticket: None };
+                let hello = Hello { identity, intent, name: "ada".into(), pass: None };
                 hub.add(to.dial(clock.now(), &AccessKey::open(), &hello).await.expect("a socket"));
             }
             hub.run(&mut clients).await.expect("sockets");

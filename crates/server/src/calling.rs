@@ -96,6 +96,7 @@ impl<S: Side> Caller<S> {
             session,
             join,
             key: key.clone(),
+            pass: None,
             routes: vec![url.scheme.carrier()],
             unix_s: unix_seconds(),
             random: random(),

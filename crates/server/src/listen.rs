@@ -285,7 +285,7 @@ impl Doors {
         let data = |error| ListenError::Data { path: self.data.clone(), error };
         std::fs::create_dir_all(&self.data).map_err(data)?;
         let secret = Secret::find(self.secret_file.as_deref());
-        let keeper = Keeper::open(secret.key()?, None, &self.data.join("used-proofs")).map_err(data)?;
+        let keeper = Keeper::open(secret.key()?, &self.data.join("used-proofs")).map_err(data)?;
         let certificates = self.certificates()?;
         let hub = Hub::new(clock, Some(keeper.clone()));
         let mut listening = Listening { hub, locators: Vec::new(), keeper, secret, certificates };

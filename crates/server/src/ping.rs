@@ -307,7 +307,7 @@ impl App for PingClient {
 /// Pings a server and reports. Needs a runtime of one thread.
 pub async fn ping(url: &Locator, key: &AccessKey, plan: Plan) -> Result<PingReport, PingError> {
     let clock = Clock::start();
-    let hello = Hello { identity: identity(), intent: Intent::Ping, name: "ping".into(), ticket: None };
+    let hello = Hello { identity: identity(), intent: Intent::Ping, name: "ping".into(), pass: None };
     let mut hub = Hub::new(clock, None);
     if let Some((profile, seed)) = plan.netem {
         hub.set_netem(profile, seed);

@@ -274,7 +274,7 @@ pub async fn recite(args: &ReciteArgs, key: &AccessKey, games: &Games) -> Result
     for (seat, (name, _)) in &script.players {
         let intent = Intent::Join { session: args.session.clone() };
         let identity = Identity { build: *build, schema: *schema };
-        let hello = Hello { identity, intent, name: name.clone(), ticket: None };
+        let hello = Hello { identity, intent, name: name.clone(), pass: None };
         let link = hub.add(args.connect.dial(clock.now(), key, &hello).await.map_err(dial)?);
         let run = known.and_then(|game| game.begin(setup).ok());
         let reciter = Reciter::new(script.join(*seat));

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use sametick_wire::access::{AccessKey, ProofId, RECORD_LEN, Silence};
 use sametick_wire::hello::{Door, Knock};
-use sametick_wire::ticket::TicketVerifier;
 
 use crate::clock::unix_seconds;
 
@@ -31,8 +30,8 @@ struct Inner {
 
 impl Keeper {
     /// A door that forgets used proofs when the process ends: for clients' tests, not for servers.
-    pub fn in_memory(key: AccessKey, tickets: Option<TicketVerifier>) -> Keeper {
-        Keeper::new(Inner { door: Door::new(key, tickets), journal: None })
+    pub fn in_memory(key: AccessKey) -> Keeper {
+        Keeper::new(Inner { door: Door::new(key), journal: None })
     }
 
     fn new(inner: Inner) -> Keeper {
@@ -40,8 +39,8 @@ impl Keeper {
     }
 
     /// A door whose used proofs are kept in a file. A torn last record is cut off.
-    pub fn open(key: AccessKey, tickets: Option<TicketVerifier>, path: &Path) -> io::Result<Keeper> {
-        let mut door = Door::new(key, tickets);
+    pub fn open(key: AccessKey, path: &Path) -> io::Result<Keeper> {
+        let mut door = Door::new(key);
         let now = unix_seconds();
         Journal::read(path)?.into_iter().for_each(|proof| door.restore(now, proof));
         let journal = Some(Journal::rewrite(path, &door)?);
@@ -151,7 +150,7 @@ mod tests {
     fn first_message() -> Vec<u8> {
         let identity =
             Identity { build: BuildId::from_bytes([0; 16]), schema: SchemaHash::from_bytes([0; 32]) };
-        let hello = Hello { identity, intent: Intent::Ping, name: String::new(), ticket: None };
+        let hello = Hello { identity, intent: Intent::Ping, name: String::new(), pass: None };
         hello.to_bytes(&AccessKey::open(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
     }
 
@@ -160,7 +159,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("sametick-keeper-{:016x}", u64::from_le_bytes(random())));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("used-proofs");
-        let open = || Keeper::open(AccessKey::open(), None, &path).unwrap();
+        let open = || Keeper::open(AccessKey::open(), &path).unwrap();
         let messages = [first_message(), first_message(), first_message()];
         let id = AccessKey::open().connection_id(unix_seconds(), random());
         let keeper = open();

@@ -2,7 +2,8 @@
 
 use sametick_wire::Carrier;
 use sametick_wire::access::AccessKey;
-use sametick_wire::hex::from_hex;
+use sametick_wire::hello::MAX_PASS;
+use sametick_wire::hex::{from_hex, read_hex};
 use sametick_wire::identity::Token;
 use serde::Deserialize;
 
@@ -29,6 +30,9 @@ pub struct Options {
     /// Who the player is: 32 hexadecimal digits that the server gave before.
     #[serde(default)]
     pub token: Option<String>,
+    /// What the host of a session gave to show who one is, in hexadecimal. It decides about everything else.
+    #[serde(default)]
+    pub pass: Option<String>,
     /// How many players the session is for, if it has to be begun.
     pub players: u16,
     /// Whether bots play.
@@ -108,6 +112,14 @@ impl Options {
     /// Who the player is. What is no token is as if there were none.
     pub fn token(&self) -> Option<Token> {
         self.token.as_deref().and_then(Token::from_hex)
+    }
+
+    /// What shows as whom the player comes.
+    pub fn pass(&self) -> Result<Option<Vec<u8>>, String> {
+        let digits = self.pass.as_deref().unwrap_or_default();
+        let pass = read_hex(digits, MAX_PASS)
+            .ok_or("a pass has an even number of hexadecimal digits, and not too many")?;
+        Ok((!pass.is_empty()).then_some(pass))
     }
 
     /// The randomness.

@@ -105,6 +105,7 @@ impl<S: OnScreen> Played<S> {
             session: options.session.clone(),
             join: S::join(options, u64::from_le_bytes([a, b, c, d, e, f, g, h])),
             key: options.access_key()?,
+            pass: options.pass()?,
             routes: options.routes.iter().map(|route| route.carrier()).collect(),
             unix_s: (options.unix_ms / 1_000.0) as u64,
             random,

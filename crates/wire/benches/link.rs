@@ -247,11 +247,11 @@ mod door {
     fn hello() -> Hello {
         let identity =
             Identity { build: BuildId::from_bytes([1; 16]), schema: SchemaHash::from_bytes([2; 32]) };
-        Hello { identity, intent: Intent::Join { session: "den".into() }, name: "ada".into(), ticket: None }
+        Hello { identity, intent: Intent::Join { session: "den".into() }, name: "ada".into(), pass: None }
     }
 
     fn door() -> Door {
-        Door::new(AccessKey::open(), None)
+        Door::new(AccessKey::open())
     }
 
     #[divan::bench]

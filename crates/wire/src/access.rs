@@ -149,8 +149,6 @@ pub enum Silence {
     Stale,
     /// A proof that has been used.
     Replayed,
-    /// A ticket that we did not sign, or that is no longer good.
-    BadTicket,
     /// Too many proofs to remember one more.
     Full,
 }

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::{AccessKey, ProofId, Silence, UsedProofs, check_time};
 use crate::codec::{Malformed, Reader};
-use crate::ticket::{MAX_TICKET, Ticket, TicketVerifier};
 
 /// What every first message and its answer begin with.
 pub const MAGIC: [u8; 4] = *b"STCK";
@@ -28,6 +27,9 @@ pub const MAX_NAME: usize = 48;
 
 /// The longest name of a session or a room, in bytes.
 pub const MAX_SESSION: usize = 64;
+
+/// The longest pass, in bytes.
+pub const MAX_PASS: usize = 128;
 
 /// The longest first message: with the Noise handshake around it, it fits one datagram.
 pub const MAX_HELLO: usize = 1_024;
@@ -83,8 +85,8 @@ pub struct Hello {
     pub intent: Intent,
     /// What its player is called.
     pub name: String,
-    /// What the gateway signed for it, where there is one.
-    pub ticket: Option<Vec<u8>>,
+    /// What shows as whom it comes, where the server has given it something for that. Only the server understands it.
+    pub pass: Option<Vec<u8>>,
 }
 
 /// What makes a first message unique: passed in, since this crate reads neither clocks nor randomness.
@@ -103,7 +105,7 @@ struct Body<'a> {
     #[serde(borrow)]
     intent: BodyIntent<'a>,
     name: &'a str,
-    ticket: Option<&'a [u8]>,
+    pass: Option<&'a [u8]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,8 +122,8 @@ pub enum HelloError {
     NameTooLong,
     /// The name of the session or room is longer than [`MAX_SESSION`] bytes.
     SessionTooLong,
-    /// The ticket is longer than [`MAX_TICKET`] bytes.
-    TicketTooLong,
+    /// The pass is longer than [`MAX_PASS`] bytes.
+    PassTooLong,
 }
 
 impl core::fmt::Display for HelloError {
@@ -131,7 +133,7 @@ impl core::fmt::Display for HelloError {
             HelloError::SessionTooLong => {
                 write!(f, "the name of a session or room has at most {MAX_SESSION} bytes")
             }
-            HelloError::TicketTooLong => write!(f, "a ticket has at most {MAX_TICKET} bytes"),
+            HelloError::PassTooLong => write!(f, "a pass has at most {MAX_PASS} bytes"),
         }
     }
 }
@@ -150,7 +152,7 @@ impl Hello {
                 Intent::Enter { room } => BodyIntent::Enter { room },
             },
             name: &self.name,
-            ticket: self.ticket.as_deref(),
+            pass: self.pass.as_deref(),
         };
         let mut out = Vec::with_capacity(MAX_HELLO);
         out.extend_from_slice(&MAGIC);
@@ -171,8 +173,8 @@ impl Hello {
         if self.intent.place().is_some_and(|place| place.len() > MAX_SESSION) {
             return Err(HelloError::SessionTooLong);
         }
-        if self.ticket.as_ref().is_some_and(|ticket| ticket.len() > MAX_TICKET) {
-            return Err(HelloError::TicketTooLong);
+        if self.pass.as_ref().is_some_and(|pass| pass.len() > MAX_PASS) {
+            return Err(HelloError::PassTooLong);
         }
         Ok(())
     }
@@ -187,7 +189,7 @@ impl Hello {
                 BodyIntent::Enter { room } => Intent::Enter { room: room.into() },
             },
             name: body.name.into(),
-            ticket: body.ticket.map(Into::into),
+            pass: body.pass.map(Into::into),
         };
         (rest.is_empty() && hello.check_lengths().is_ok()).then_some(hello)
     }
@@ -322,23 +324,20 @@ pub enum Knock {
 pub struct Proven {
     /// What it says.
     pub hello: Hello,
-    /// What its ticket says, where tickets are asked for.
-    pub ticket: Option<Ticket>,
 }
 
 /// The server's side of the first message: checks proofs and remembers them.
 #[derive(Clone, Debug)]
 pub struct Door {
     key: AccessKey,
-    tickets: Option<TicketVerifier>,
     used: UsedProofs,
     fresh: Vec<ProofId>,
 }
 
 impl Door {
-    /// A door that opens to proofs of `key`, and to those only who have a ticket where `tickets` are asked for.
-    pub fn new(key: AccessKey, tickets: Option<TicketVerifier>) -> Door {
-        Door { key, tickets, used: UsedProofs::default(), fresh: Vec::new() }
+    /// A door that opens to proofs of `key`.
+    pub fn new(key: AccessKey) -> Door {
+        Door { key, used: UsedProofs::default(), fresh: Vec::new() }
     }
 
     /// Changes the passphrase. Links that are open stay open.
@@ -386,7 +385,10 @@ impl Door {
             Ok((client, _)) if client != VERSION => {
                 Knock::Refused(Refusal::Version { server: VERSION, client })
             }
-            Ok((_, body)) => self.enter(unix_s, body),
+            Ok((_, body)) => match Hello::from_body(body) {
+                Some(hello) => Knock::Proven(Proven { hello }),
+                None => Knock::Refused(Refusal::Other("the first message cannot be read".into())),
+            },
         }
     }
 
@@ -410,24 +412,11 @@ impl Door {
         self.spend(unix_s, ProofId { id, stamped_s })?;
         Ok((version, reader.rest()))
     }
-
-    fn enter(&mut self, unix_s: u64, body: &[u8]) -> Knock {
-        let Some(hello) = Hello::from_body(body) else {
-            return Knock::Refused(Refusal::Other("the first message cannot be read".into()));
-        };
-        let Some(verifier) = &self.tickets else { return Knock::Proven(Proven { hello, ticket: None }) };
-        let checked = verifier.check(unix_s, hello.ticket.as_deref().unwrap_or_default());
-        match checked.and_then(|(ticket, proof)| self.spend(unix_s, proof).map(|()| ticket)) {
-            Ok(ticket) => Knock::Proven(Proven { hello, ticket: Some(ticket) }),
-            Err(silence) => Knock::Silent(silence),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ticket::TicketSigner;
     use proptest::prelude::*;
 
     const NOW: u64 = 1_800_000_000;
@@ -442,7 +431,7 @@ mod tests {
 
     fn hello() -> Hello {
         let intent = Intent::Join { session: "den".into() };
-        Hello { identity: identity(2), intent, name: "ada".into(), ticket: None }
+        Hello { identity: identity(2), intent, name: "ada".into(), pass: None }
     }
 
     #[test]
@@ -470,11 +459,11 @@ mod tests {
 
     #[test]
     fn a_good_proof_is_answered_once() {
-        let mut door = Door::new(AccessKey::open(), None);
+        let mut door = Door::new(AccessKey::open());
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
-        assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello: hello(), ticket: None }));
+        assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello: hello() }));
         assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
-        let mut restarted = Door::new(AccessKey::open(), None);
+        let mut restarted = Door::new(AccessKey::open());
         door.take_fresh().into_iter().for_each(|proof| restarted.restore(NOW, proof));
         assert_eq!(restarted.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
         assert_eq!(restarted.knock(NOW + 500, &bytes), Knock::Silent(Silence::Stale));
@@ -482,7 +471,7 @@ mod tests {
 
     #[test]
     fn a_changed_passphrase_lets_nobody_in_with_the_old_one() {
-        let mut door = Door::new(AccessKey::open(), None);
+        let mut door = Door::new(AccessKey::open());
         door.set_key(AccessKey::from_passphrase("new"));
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
         assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::NoProof));
@@ -510,25 +499,9 @@ mod tests {
         let mac = AccessKey::open().hello_mac([&bytes[..STAMP_LEN], &bytes[STAMP_LEN + MAC_LEN..]]);
         bytes[STAMP_LEN..STAMP_LEN + MAC_LEN].copy_from_slice(mac.as_bytes());
         let refusal = Refusal::Version { server: VERSION, client: 9 };
-        assert_eq!(Door::new(AccessKey::open(), None).knock(NOW, &bytes), Knock::Refused(refusal));
+        assert_eq!(Door::new(AccessKey::open()).knock(NOW, &bytes), Knock::Refused(refusal));
         let answer = Answer::from_bytes(b"STCK\x07\x00whatever version 7 says");
         assert_eq!(answer, Ok(Answer::Refused(Refusal::Version { server: 7, client: VERSION })));
-    }
-
-    #[test]
-    fn where_tickets_are_asked_for_one_handshake_is_all_they_give() {
-        let signer = TicketSigner::from_secret(&[4; 32]);
-        let ticket = Ticket { id: [77; 16], issued_s: NOW, session: "den".into(), player: "ada".into() };
-        let mut door = Door::new(AccessKey::open(), Some(signer.verifier()));
-        let hello = Hello { ticket: signer.sign(&ticket), ..hello() };
-        let knock = |door: &mut Door, hello: &Hello, n| {
-            door.knock(NOW, &hello.to_bytes(&AccessKey::open(), stamp(n)).unwrap())
-        };
-        let proven = Proven { hello: hello.clone(), ticket: Some(ticket) };
-        assert_eq!(knock(&mut door, &hello, 1), Knock::Proven(proven));
-        assert_eq!(knock(&mut door, &hello, 2), Knock::Silent(Silence::Replayed));
-        let without = Hello { ticket: None, ..hello };
-        assert_eq!(knock(&mut door, &without, 3), Knock::Silent(Silence::BadTicket));
     }
 
     #[test]
@@ -543,10 +516,12 @@ mod tests {
         let longest = Hello {
             intent: Intent::Join { session: "s".repeat(MAX_SESSION) },
             name: "n".repeat(MAX_NAME),
-            ticket: Some(alloc::vec![0; MAX_TICKET]),
+            pass: Some(alloc::vec![0; MAX_PASS]),
             ..hello()
         };
         assert!(longest.to_bytes(&AccessKey::open(), stamp(1)).unwrap().len() <= MAX_HELLO);
+        let long = Hello { pass: Some(alloc::vec![0; MAX_PASS + 1]), ..hello() };
+        assert_eq!(long.to_bytes(&AccessKey::open(), stamp(1)), Err(HelloError::PassTooLong));
         let answer = Answer::Refused(Refusal::Other("é".repeat(1_000)));
         assert!(answer.to_bytes().len() <= MAX_ANSWER);
         let Ok(Answer::Refused(Refusal::Other(text))) = Answer::from_bytes(&answer.to_bytes()) else {
@@ -561,17 +536,17 @@ mod tests {
     proptest! {
         #[test]
         fn hellos_round_trip(
-            name in ".{0,12}", place: Option<(bool, String)>, ticket: Option<Vec<u8>>, nonce: [u8; 16],
+            name in ".{0,12}", place: Option<(bool, String)>, pass: Option<Vec<u8>>, nonce: [u8; 16],
         ) {
             let intent = match place {
                 None => Intent::Ping,
                 Some((false, session)) => Intent::Join { session },
                 Some((true, room)) => Intent::Enter { room },
             };
-            let hello = Hello { identity: identity(3), intent, name, ticket };
-            let mut door = Door::new(AccessKey::open(), None);
+            let hello = Hello { identity: identity(3), intent, name, pass };
+            let mut door = Door::new(AccessKey::open());
             match hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW, nonce }) {
-                Ok(bytes) => prop_assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello, ticket: None })),
+                Ok(bytes) => prop_assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello })),
                 Err(_) => prop_assert!(hello.check_lengths().is_err()),
             }
         }
@@ -589,7 +564,7 @@ mod tests {
             let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
             let mut flipped = bytes.clone();
             flipped[flip / 8 % bytes.len()] ^= 1 << (flip % 8);
-            let mut door = Door::new(AccessKey::open(), None);
+            let mut door = Door::new(AccessKey::open());
             prop_assert_eq!(door.knock(NOW, &flipped), Knock::Silent(Silence::NoProof));
             let cut = &bytes[..cut.min(bytes.len() - 1)];
             prop_assert_eq!(door.knock(NOW, cut), Knock::Silent(Silence::NoProof));

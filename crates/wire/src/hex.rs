@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Two digits a byte.
 pub fn to_hex(bytes: &[u8]) -> String {
@@ -10,16 +11,15 @@ pub fn to_hex(bytes: &[u8]) -> String {
 
 /// Exactly as many bytes as are asked for; digits may be large or small.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    read_hex(text, N)?.try_into().ok()
+}
+
+/// So many bytes at most.
+pub fn read_hex(text: &str, most: usize) -> Option<Vec<u8>> {
     let digit = |digit: u8| char::from(digit).to_digit(16);
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    let mut bytes = [0; N];
-    if pairs.len() != N {
-        return None;
-    }
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
-    }
-    Some(bytes)
+    let byte = |[high, low]: &[u8; 2]| Some((digit(*high)? << 4 | digit(*low)?) as u8);
+    Some(pairs).filter(|pairs| pairs.len() <= most)?.iter().map(byte).collect()
 }
 
 #[cfg(test)]
@@ -35,6 +35,8 @@ mod tests {
         for bad in ["", "00af0", "00af0g", "00af0900", "+0af09"] {
             assert_eq!(from_hex::<3>(bad), None, "{bad}");
         }
+        assert_eq!(read_hex("00aF09", 3), Some(alloc::vec![0, 0xaf, 9]));
+        assert_eq!((read_hex("", 3), read_hex("00aF09", 2)), (Some(Vec::new()), None));
         assert_eq!(from_hex::<32>(&"é".to_string().repeat(32)), None);
     }
 }

@@ -36,7 +36,6 @@ mod redundant;
 pub mod rtt;
 mod sent;
 pub mod side;
-pub mod ticket;
 pub mod trouble;
 mod window;
 

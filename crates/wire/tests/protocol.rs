@@ -8,7 +8,6 @@ use sametick_wire::block::{Until, put_redundant};
 use sametick_wire::frame::{put_message, put_ordered_head};
 use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
 use sametick_wire::packet::{Ack, Head, Newest};
-use sametick_wire::ticket::{Ticket, TicketSigner};
 use sametick_wire::{Carrier, Channel, Input, Link, Output};
 
 const DOCUMENT: &str = include_str!("../../../docs/protocol.md");
@@ -70,11 +69,11 @@ fn the_first_packet_of_a_link() {
 fn the_first_message_and_its_answers() {
     let identity = Identity { build: BuildId::from_bytes([2; 16]), schema: SchemaHash::from_bytes([2; 32]) };
     let intent = Intent::Join { session: "den".into() };
-    let hello = Hello { identity, intent, name: "ada".into(), ticket: None };
+    let hello = Hello { identity, intent, name: "ada".into(), pass: None };
     let stamp = Stamp { unix_s: NOW_S, nonce: [9; 16] };
     let bytes = hello.to_bytes(&AccessKey::open(), stamp).unwrap();
     documented(&bytes);
-    assert!(matches!(Door::new(AccessKey::open(), None).knock(NOW_S, &bytes), Knock::Proven(_)));
+    assert!(matches!(Door::new(AccessKey::open()).knock(NOW_S, &bytes), Knock::Proven(_)));
     documented(&Answer::Welcome.to_bytes());
     documented(&Answer::Refused(Refusal::Version { server: 1, client: 300 }).to_bytes());
 }
@@ -86,10 +85,4 @@ fn the_keys() {
     documented(&key.noise_psk());
     documented(&key.connection_id(NOW_S, [1, 2, 3, 4, 5, 6]));
     documented(&AccessKey::open().connection_id(NOW_S, [1, 2, 3, 4, 5, 6]));
-}
-
-#[test]
-fn the_ticket() {
-    let ticket = Ticket { id: [5; 16], issued_s: NOW_S, session: "room-1".into(), player: "ada".into() };
-    documented(&TicketSigner::from_secret(&[1; 32]).sign(&ticket).unwrap());
 }

@@ -1,7 +1,8 @@
 //! A client gets in, stays in, and comes back: on good and bad networks, whatever happens to its connection.
 
-use sametick_client::Status;
+use sametick_client::{Plan, Status};
 use sametick_lockstep::peer::Peer;
+use sametick_lockstep::session::CAME_BACK;
 use sametick_sim::{Seat, Tick};
 
 use crate::relayed::Relayed;
@@ -192,4 +193,36 @@ fn a_bad_network_of_its_own_slows_a_client_and_goes_away_again() {
     assert!(depth(&world) < before + 8, "{} then {}", before, depth(&world));
     assert_eq!(world.losses(0), 0);
     assert_agreement(&world);
+}
+
+#[test]
+fn a_pass_says_who_comes_over_every_connection() {
+    for seed in 0..6 {
+        let mut world = World::new(NETWORKS[seed as usize % 3], seed);
+        for pass in [[1, 3], [2, 0]] {
+            let plan = world.plan(world.players.len());
+            world.add_with(Plan { pass: Some(pass.to_vec()), ..plan });
+        }
+        world.run_until(5_000, "both play", |world| world.plays(0) && world.plays(1));
+        assert_eq!((seat(&world, 0), seat(&world, 1)), (Some(Seat(3)), Some(Seat(0))));
+        world.run_millis(2_000);
+        world.swallow(0);
+        world.run_until(1_700, "silence is noticed", |world| world.losses(0) == 1);
+        world.run_until(2_500, "plays again", |world| world.plays(0));
+        // The same player in another window: with nothing of its own, and for the game nothing has happened.
+        let plan = world.plan(2);
+        let other = world.add_with(Plan { pass: Some(vec![1, 3]), ..plan });
+        world.run_until(5_000, "the other one plays", |world| world.plays(other));
+        world.run_until(
+            5_000,
+            "the first one is told",
+            |world| matches!(world.players[0].client.status(), Status::Refused(why) if why == CAME_BACK),
+        );
+        assert_eq!((seat(&world, other), world.departures()), (Some(Seat(3)), 0));
+        world.run_millis(5_000);
+        assert_eq!((world.losses(1), world.losses(other), world.departures()), (0, 0, 0));
+        let names: Vec<_> = world.server.session().participants().map(|it| it.name.to_owned()).collect();
+        assert_eq!(names, ["player 2", "player 1"]);
+        assert_agreement(&world);
+    }
 }

@@ -3,10 +3,12 @@
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::Session;
+use sametick_lockstep::terms::Terms;
 use sametick_pong::{self as pong, Pong, Setup, autopilot};
 use sametick_sim::record::Leaving;
-use sametick_sim::{Game, StateHash, Tick, Time};
+use sametick_sim::{Game, Seat, StateHash, Tick, Time, to_canonical};
 use sametick_wire::hello::{Hello, Intent};
+use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Member};
 
 use crate::world::{Server, Wanted};
@@ -20,6 +22,20 @@ impl Relayed {
     pub fn session(&self) -> &Session {
         let key = SessionKey { build: Pong::BUILD, name: "den".into() };
         self.relay.find(&key).and_then(|id| self.relay.session(id)).expect("the session runs")
+    }
+}
+
+/// Here a pass is a player and a seat.
+fn terms_of(pass: &[u8]) -> Terms {
+    let [player, seat] = pass else { panic!("{pass:?}") };
+    Terms {
+        player: PlayerId((*player).into()),
+        name: format!("player {player}"),
+        seat: Some(Seat((*seat).into())),
+        setup: to_canonical(&Setup { players: 4, ..Setup::default() }).unwrap(),
+        seed: 0,
+        seats: 4,
+        listed: false,
     }
 }
 
@@ -48,6 +64,9 @@ impl Server for Relayed {
         let Intent::Join { session } = &hello.intent else { panic!("they join") };
         let key = SessionKey { build: hello.identity.build, name: session.clone() };
         self.relay.handle(now, Input::Opened(member, key, hello.identity.schema));
+        if let Some(terms) = hello.pass.as_deref().map(terms_of) {
+            self.relay.handle(now, Input::Assigned(member, terms));
+        }
     }
 
     fn message(&mut self, now: Time, member: Member, channel: Channel, bytes: &[u8]) {

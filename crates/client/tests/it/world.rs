@@ -113,7 +113,7 @@ impl<S: Server> World<S> {
         World {
             now,
             server: S::new(now, 1, seed),
-            door: Door::new(AccessKey::open(), None),
+            door: Door::new(AccessKey::open()),
             wires: vec![],
             players: vec![],
             records: vec![],
@@ -150,7 +150,7 @@ impl<S: Server> World<S> {
         random[..8].copy_from_slice(&self.seed.to_le_bytes());
         let routes = ROUTES.to_vec();
         let (session, key) = ("den".into(), AccessKey::open());
-        Plan { session, join, key, routes, unix_s: unix_s(self.now), random }
+        Plan { session, join, key, pass: None, routes, unix_s: unix_s(self.now), random }
     }
 
     /// Another client; returns its number.

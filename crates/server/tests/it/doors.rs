@@ -62,7 +62,7 @@ fn assert_unharmed(players: JoinHandle<Value>) {
 fn hello() -> Vec<u8> {
     let identity = Identity { build: Pong::BUILD, schema: schema_hash_of::<Pong>() };
     let intent = Intent::Join { session: "attack".into() };
-    let hello = Hello { identity, intent, name: "attacker".into(), ticket: None };
+    let hello = Hello { identity, intent, name: "attacker".into(), pass: None };
     hello.to_bytes(&AccessKey::open(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
 }
 

@@ -29,7 +29,7 @@ const HANDSHAKES: usize = 100;
 
 pub fn hello() -> Hello {
     let identity = Identity { build: BuildId::from_bytes([0; 16]), schema: SchemaHash::from_bytes([0; 32]) };
-    Hello { identity, intent: Intent::Ping, name: String::new(), ticket: None }
+    Hello { identity, intent: Intent::Ping, name: String::new(), pass: None }
 }
 
 /// Echoes a second, and what each cost the server's thread.
@@ -92,7 +92,7 @@ fn start() -> (Vec<Locator>, Cpu) {
     std::thread::spawn(move || {
         pin(0);
         block_on(async {
-            let keeper = Keeper::in_memory(AccessKey::open(), None);
+            let keeper = Keeper::in_memory(AccessKey::open());
             let mut hub = Hub::new(Clock::start(), Some(keeper.clone()));
             ready.send((listen(&mut hub, keeper).await, Cpu::here())).unwrap();
             hub.run(&mut Echo).await.unwrap();

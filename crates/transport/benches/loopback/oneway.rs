@@ -44,7 +44,7 @@ pub fn report() {
 }
 
 async fn udp() -> f64 {
-    let keeper = Keeper::in_memory(AccessKey::open(), None);
+    let keeper = Keeper::in_memory(AccessKey::open());
     let server = UdpEndpoint::listen("127.0.0.1:0".parse().unwrap(), keeper).unwrap();
     let psk = Psk::new(&AccessKey::open());
     let client = UdpEndpoint::connect(server.local_addr().unwrap(), &psk, &first(), Time::ZERO).unwrap();
@@ -52,7 +52,7 @@ async fn udp() -> f64 {
 }
 
 async fn quic() -> f64 {
-    let keeper = Keeper::in_memory(AccessKey::open(), None);
+    let keeper = Keeper::in_memory(AccessKey::open());
     let certificate = Certificate::self_signed(&["localhost".into()], Purpose::Browsers).unwrap();
     let server = quic::listen("127.0.0.1:0".parse().unwrap(), keeper, &certificate).unwrap();
     let trust = Trust::Pinned(certificate.hash());

@@ -18,7 +18,7 @@ pub fn report() {
     let first = Calling::new(&psk, &hello().to_bytes(&key, stamp).unwrap()).ok().unwrap().first().to_vec();
     let mut garbage = first.clone();
     garbage[0] ^= 1;
-    let keeper = Keeper::in_memory(key.clone(), None);
+    let keeper = Keeper::in_memory(key.clone());
     let (stranger, used) = (random::<CONNECTION_ID_LEN>(), key.connection_id(unix_seconds(), random()));
     keeper.check_connection_id(&used).unwrap();
     table("first packets, on one core");

@@ -26,7 +26,7 @@ pub fn identity(build: u8, schema: u8) -> Identity {
 }
 
 pub fn hello() -> Hello {
-    Hello { identity: identity(1, 1), intent: Intent::Ping, name: "tester".into(), ticket: None }
+    Hello { identity: identity(1, 1), intent: Intent::Ping, name: "tester".into(), pass: None }
 }
 
 /// Answers every message with itself.
@@ -151,7 +151,7 @@ impl Server {
     }
 
     pub fn open() -> Server {
-        Server::start(Keeper::in_memory(AccessKey::open(), None))
+        Server::start(Keeper::in_memory(AccessKey::open()))
     }
 
     pub fn locator(&self, scheme: Scheme) -> &Locator {

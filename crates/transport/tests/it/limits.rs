@@ -355,7 +355,7 @@ struct Listener {
 impl Listener {
     fn new(max_links: usize) -> Listener {
         let key = AccessKey::open();
-        let endpoint = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone(), None));
+        let endpoint = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone()));
         let endpoint = endpoint.unwrap().with_max_links(max_links);
         Listener { endpoint, now: Time::ZERO, key, made: 0 }
     }

@@ -209,7 +209,7 @@ fn says_hello(locator: &Locator, key: &AccessKey) -> bool {
 
 fn strangers_get_nothing_over(scheme: Scheme) {
     let key = key();
-    let server = Server::start(Keeper::in_memory(key.clone(), None));
+    let server = Server::start(Keeper::in_memory(key.clone()));
     let (start, count) = (Instant::now(), packet_count());
     assert_eq!(knock(&server, scheme, &key, count), CLIENTS);
     eprintln!("{scheme:?}: {count} packets, 0 bytes back, {CLIENTS} clients served, {:?}", start.elapsed());
@@ -273,7 +273,7 @@ impl Drop for Folder {
 fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
     let key = key();
     let folder = Folder::new();
-    let keeper = || Keeper::open(key.clone(), None, &folder.0.join("used-proofs")).unwrap();
+    let keeper = || Keeper::open(key.clone(), &folder.0.join("used-proofs")).unwrap();
     let server = Server::start(keeper());
     let mut overheard = SILENT.map(|scheme| overhear(server.locator(scheme), &key));
     for (scheme, overheard) in SILENT.into_iter().zip(&mut overheard) {
@@ -291,7 +291,7 @@ fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
 fn a_new_passphrase_leaves_links_open_and_the_old_one_outside() {
     let (old, new) = (key(), AccessKey::from_passphrase("another"));
     for scheme in SILENT {
-        let keeper = Keeper::in_memory(old.clone(), None);
+        let keeper = Keeper::in_memory(old.clone());
         let server = Server::start(keeper.clone());
         let locator = server.locator(scheme);
         let mut outside = Stranger::new();

@@ -57,8 +57,7 @@ fn sealed_datagrams_come_and_go_without_an_allocation_each() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let key = AccessKey::open();
     let _guard = runtime.enter();
-    let mut server =
-        UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone(), None)).unwrap();
+    let mut server = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone())).unwrap();
     let to = server.local_addr().unwrap();
     let mut client = UdpEndpoint::connect(to, &Psk::new(&key), &first_message(), Time::ZERO).unwrap();
     let link = runtime.block_on(async {
