@@ -1,35 +1,49 @@
 //! A server on a hub: a relay and, if wanted, rooms behind the same doors. What a link said it wants decides which of them
 //! it belongs to.
 
-use std::collections::HashMap;
+mod outlet;
+mod rooms_side;
+mod sessions;
+
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Instant;
 
 use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::THROWN_OUT;
+use sametick_lockstep::terms::Terms;
 use sametick_sim::SchemaHash;
-use sametick_sim::record::{Leaving, Record};
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::endpoint::Talk;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::hello::{Intent, Proven, Refusal};
-use sametick_wire::{Channel, Closed, Member, Time};
+use sametick_wire::{Channel, Member, Time};
+
+pub(crate) use outlet::{Outlet, leaving};
+use rooms_side::{drain_rooms, say_goodbye};
+pub(crate) use sessions::Told;
 
 use crate::courier::Courier;
 use crate::finder::Finder;
 use crate::games::{Games, UnknownGame};
+use crate::gateway::{self, GatewaySide};
+use crate::hosting::command::MAX_DRAIN_S;
+use crate::hosting::{Guest, HostSide};
 use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
-use crate::recorder::{Place, Recorder};
+use crate::recorder::Recorder;
 use crate::relay::RelaySide;
-use crate::rooms::archive::{Archive, resume_room, save_room, save_rooms};
+use crate::rooms::archive::{Archive, save_rooms};
 use crate::rooms::scripts::Scripts;
-use crate::rooms::{self, Input, Keeping, Mark, Past, Rooms, TickTimes};
+use crate::rooms::{Input, Keeping, Rooms, TickTimes};
+use crate::signals::Stop;
 use crate::status::Status;
 use crate::trace::Trace;
+
+/// For how long games may go on when a gateway is told to end: hosts then end within 30 s.
+const DRAIN_US: u64 = MAX_DRAIN_S * 1_000_000;
 
 /// What everybody is told when a server ends.
 const STOPS: &str = "the server stops";
@@ -46,6 +60,8 @@ struct Opening {
     side: Side,
     place: SessionKey,
     schema: SchemaHash,
+    /// As whom it takes part in the game of a session.
+    guest: Option<(Terms, Guest)>,
 }
 
 /// A server, as an application of a hub.
@@ -57,6 +73,12 @@ pub struct ServerApp {
     players: Option<Players>,
     archive: Option<Archive>,
     recorder: Recorder,
+    /// The sessions of a host.
+    sessions: Option<Box<HostSide>>,
+    gateway: Option<Box<GatewaySide>>,
+    is_only_gateway: bool,
+    /// What games of sessions in rooms came to.
+    told: VecDeque<Told>,
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
     opening: HashMap<Key, Opening>,
@@ -71,36 +93,6 @@ pub struct ServerApp {
     turns: TickTimes,
 }
 
-/// Where what a machine wants goes.
-pub(crate) struct Outlet<'a> {
-    links: &'a mut Links,
-    keys: &'a HashMap<Member, Key>,
-    pub recorder: &'a mut Recorder,
-}
-
-impl Outlet<'_> {
-    /// Whether the link of a member is there.
-    pub fn reaches(&self, member: Member) -> bool {
-        self.keys.contains_key(&member)
-    }
-
-    /// Sends a message. A link with too much waiting is closed.
-    pub fn send(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
-        let Some(key) = self.keys.get(&member) else { return };
-        if let Err(error) = self.links.send(*key, channel, bytes) {
-            self.links.close(*key, 2, &error.to_string());
-        }
-    }
-
-    /// Ends a link, not to come back.
-    pub fn close(&mut self, member: Member, why: &str) {
-        if let Some(key) = self.keys.get(&member) {
-            tracing::warn!(why, "a player was closed");
-            self.links.close(*key, THROWN_OUT, why);
-        }
-    }
-}
-
 impl ServerApp {
     /// A relay that keeps what happens below this folder. It relays any game; those it is given it can also replay, to
     /// decide a dispute.
@@ -113,6 +105,10 @@ impl ServerApp {
             players: None,
             archive: None,
             recorder: Recorder::new(data, games),
+            sessions: None,
+            gateway: None,
+            is_only_gateway: false,
+            told: VecDeque::new(),
             members: HashMap::new(),
             keys: HashMap::new(),
             opening: HashMap::new(),
@@ -140,6 +136,45 @@ impl ServerApp {
         app.rooms = Some(Rooms::keeping(games.clone(), keeping));
         app.players = Some(players);
         app
+    }
+
+    /// A relay and rooms for the games of sessions, and the sessions themselves. The bell is rung when something of them is written.
+    pub(crate) fn hosting(
+        config: RelayConfig,
+        data: &Path,
+        games: &Games,
+        sessions: HostSide,
+        bell: Bell,
+    ) -> ServerApp {
+        let mut app = ServerApp::relay_only(config, data, games.clone());
+        app.rooms = Some(Rooms::new(games.clone()));
+        app.recorder.set_ends(bell);
+        app.sessions = Some(Box::new(sessions));
+        app
+    }
+
+    /// Brings people to hosts from now on.
+    pub(crate) fn set_gateway(&mut self, gateway: GatewaySide) {
+        self.gateway = Some(Box::new(gateway));
+    }
+
+    /// Has nobody play here: games are played at hosts.
+    pub(crate) fn set_only_gateway(&mut self) {
+        self.is_only_gateway = true;
+    }
+
+    /// Ends: hosts, where there are any, and sessions before everything else.
+    pub(crate) fn end(&mut self, links: &mut Links, stop: Stop) {
+        let now = links.now();
+        match (&mut self.sessions, &mut self.gateway) {
+            (Some(sessions), _) => {
+                let within_us = if stop == Stop::Now { 0 } else { sessions.drain_us };
+                sessions.end(now, within_us);
+            }
+            (None, Some(gateway)) => gateway.end(now, if stop == Stop::Now { 0 } else { DRAIN_US }),
+            (None, None) => self.stop(links),
+        }
+        self.settle(now, links, None);
     }
 
     /// Writes down every message of the relay from now on.
@@ -174,6 +209,9 @@ impl ServerApp {
         if let Some(rooms) = &mut self.rooms {
             self.scripts.stop(rooms, links, STOPS);
         }
+        if let Some(gateway) = &mut self.gateway {
+            gateway.hang_up(links);
+        }
     }
 
     /// Has the saves of sessions kept from now on.
@@ -201,11 +239,14 @@ impl ServerApp {
         self.rooms.iter().for_each(|rooms| save_rooms(&mut self.recorder, rooms));
         let are_known = self.players.is_none_or(Players::close);
         let are_saved = self.relay.close(&mut self.recorder);
-        self.recorder.close() && are_saved && are_known
+        let is_written = self.recorder.close();
+        self.sessions.into_iter().for_each(|sessions| sessions.close());
+        self.gateway.into_iter().for_each(|gateway| gateway.close());
+        is_written && are_saved && are_known
     }
 
     fn on_opened(&mut self, now: Time, key: Key) -> Option<Side> {
-        let Opening { side, place, schema } = self.opening.remove(&key)?;
+        let Opening { side, place, schema, guest } = self.opening.remove(&key)?;
         let member = Member(self.next);
         self.next += 1;
         self.members.insert(key, (member, side));
@@ -213,6 +254,13 @@ impl ServerApp {
         match (side, &mut self.rooms) {
             (Side::Rooms, Some(rooms)) => rooms.enter(member, place),
             _ => self.relay.on_opened(now, member, place, schema),
+        }
+        if let (Some((terms, guest)), Some(sessions)) = (guest, &mut self.sessions) {
+            match (side, &mut self.rooms) {
+                (Side::Rooms, Some(rooms)) => rooms.assign(member, terms),
+                _ => self.relay.assign(now, member, terms),
+            }
+            sessions.opened(member, guest);
         }
         Some(side)
     }
@@ -229,6 +277,9 @@ impl ServerApp {
     fn on_ended(&mut self, now: Time, key: Key, why: &Ended) -> Option<Side> {
         let (member, side) = self.members.remove(&key)?;
         self.keys.remove(&member);
+        if let Some(sessions) = &mut self.sessions {
+            sessions.ended(member);
+        }
         match (side, &mut self.rooms) {
             (Side::Rooms, Some(rooms)) => {
                 say_goodbye(rooms, member, why);
@@ -270,6 +321,32 @@ impl ServerApp {
         changed
     }
 
+    fn members_side(&self, member: Member) -> Option<Side> {
+        let key = self.keys.get(&member)?;
+        self.members.get(key).map(|(_, side)| *side)
+    }
+
+    /// Carries out what anybody wants, and what follows from that for others. Returns whether somebody may have come or gone.
+    fn settle(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
+        let mut changed = self.drain(now, links, side);
+        if let Some(mut sessions) = self.sessions.take() {
+            while self.run_sessions(now, links, &mut sessions) {
+                changed |= self.drain(now, links, None);
+            }
+            if sessions.is_done() && !self.stopping {
+                self.stop(links);
+            }
+            self.sessions = Some(sessions);
+        }
+        if let Some(gateway) = &mut self.gateway {
+            gateway.drain(now, links);
+            if gateway.has_ended() && !self.stopping {
+                self.stop(links);
+            }
+        }
+        changed
+    }
+
     /// Lets others see what goes on.
     fn show(&mut self, now: Time, changed: bool) {
         let (relay, rooms) = (self.relay.relay(), self.rooms.as_ref());
@@ -286,84 +363,15 @@ impl ServerApp {
     }
 }
 
-/// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
-fn drain_rooms(
-    now: Time,
-    rooms: &mut Rooms,
-    outlet: &mut Outlet<'_>,
-    (mut players, archive): (Option<&mut Players>, Option<&Archive>),
-    buf: &mut Vec<u8>,
-) -> (Option<Time>, bool) {
-    let mut changed = false;
-    loop {
-        match (rooms.poll_output(buf), &mut players) {
-            (rooms::Output::Ask(member, question), Some(players)) => players.ask(now, member, question),
-            (rooms::Output::Save(write), Some(players)) => players.save(write),
-            (rooms::Output::Flush(mark), Some(players)) => match (mark, archive) {
-                (Mark::Room(id, _), Some(archive)) => archive.keep(outlet.recorder, id, mark),
-                _ => players.flush(mark),
-            },
-            (output, _) => match output {
-                rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
-                rooms::Output::Close(member, why) => outlet.close(member, why),
-                rooms::Output::Find(key) => match archive {
-                    Some(archive) => archive.look_for(key, rooms),
-                    None => rooms.sought(now, &key, Past::None(unix_ms())),
-                },
-                rooms::Output::Begun(id) => {
-                    changed = true;
-                    if let Some(room) = rooms.room(id) {
-                        outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
-                    }
-                }
-                rooms::Output::Resumed(id, resumed) => {
-                    changed = true;
-                    resume_room(outlet.recorder, id, *resumed);
-                }
-                rooms::Output::SaveRoom(id) => {
-                    if let Some(room) = rooms.room(id) {
-                        save_room(outlet.recorder, id, room);
-                    }
-                }
-                rooms::Output::Record(id, record) => {
-                    changed |= !matches!(record, Record::Check { .. });
-                    outlet.recorder.record(Place::Room(id), &record);
-                }
-                rooms::Output::Stepped(id, _) => {
-                    if let Some(room) = rooms.room(id) {
-                        outlet.recorder.step(Place::Room(id), room.inputs());
-                    }
-                }
-                rooms::Output::Ended(id) => {
-                    changed = true;
-                    outlet.recorder.end(Place::Room(id));
-                }
-                rooms::Output::WakeAt(at) => return (Some(at), changed),
-                rooms::Output::Wait => return (None, changed),
-                // Only rooms that keep something want these.
-                rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
-            },
-        }
-    }
-}
-
-fn say_goodbye(rooms: &Rooms, member: Member, why: &Ended) {
-    let room = rooms.room_of(member);
-    let who = room.and_then(|(_, room)| room.participants().find(|who| who.member == member));
-    match who {
-        Some(who) => {
-            let (name, seat, omissions) = (who.name, who.seat.map(|seat| seat.0), who.omissions);
-            tracing::info!(name, seat, omissions, %why, "a player has gone");
-        }
-        None => tracing::info!(%why, "somebody who had not joined has gone"),
-    }
-}
-
 impl App for ServerApp {
     fn admit(&mut self, _: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
         if self.stopping {
             return Err(Refusal::Other(STOPS.into()));
         }
+        if self.is_only_gateway {
+            return Err(Refusal::Other("this is a gateway: games are played in sessions, at hosts".into()));
+        }
+        let guest = self.sessions.as_ref().map(|sessions| sessions.admit(&proven.hello)).transpose()?;
         let identity = proven.hello.identity;
         let (side, place) = match (&proven.hello.intent, &self.rooms) {
             (Intent::Join { session }, _) => (Side::Relay, session),
@@ -376,7 +384,7 @@ impl App for ServerApp {
         };
         tracing::info!(%from, name = proven.hello.name, place, ?side, "a player has come");
         let place = SessionKey { build: identity.build, name: place.clone() };
-        self.opening.insert(key, Opening { side, place, schema: identity.schema });
+        self.opening.insert(key, Opening { side, place, schema: identity.schema, guest });
         Ok(())
     }
 
@@ -396,15 +404,37 @@ impl App for ServerApp {
                     rooms.handle(now, Input::Timeout);
                     self.scripts.on_time(now, rooms, links);
                 }
+                if let Some(sessions) = &mut self.sessions {
+                    sessions.on_time(now);
+                }
+                if let Some(gateway) = &mut self.gateway {
+                    gateway.on_time(now);
+                }
                 None
             }
         };
-        let changed = self.drain(now, links, side);
+        let changed = self.settle(now, links, side);
         self.show(now, changed || is_news);
     }
 
     fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
         let may_come = !self.stopping || !matches!(talk, Talk::Began { .. });
+        let path = match &talk {
+            Talk::Began { target, .. } => target.split('?').next(),
+            _ => None,
+        };
+        if let Some(sessions) = self.sessions.as_mut().filter(|_| may_come) {
+            sessions.talk(now, links, key, &talk);
+            self.settle(now, links, None);
+            return;
+        }
+        let is_visitor =
+            |gateway: &&mut Box<GatewaySide>| path == Some(gateway::SOCKET) || gateway.knows(key);
+        if let Some(gateway) = self.gateway.as_mut().filter(|_| may_come).filter(is_visitor) {
+            gateway.talk(now, links, key, &talk);
+            self.settle(now, links, None);
+            return;
+        }
         let Some(rooms) = self.rooms.as_mut().filter(|_| may_come) else { return links.hang_up(key) };
         let is_news = matches!(talk, Talk::Began { .. } | Talk::Ended(_));
         self.scripts.talk(now, rooms, links, key, talk);
@@ -426,19 +456,13 @@ impl App for ServerApp {
             .chain(self.scripts.wake_at())
             .chain(self.lobby_at)
             .chain(self.players.as_ref().and_then(Players::wake_at))
+            .chain(self.sessions.as_ref().and_then(|sessions| sessions.wake_at()))
+            .chain(self.gateway.as_ref().and_then(|gateway| gateway.wake_at()))
             .min()
     }
 
     fn is_done(&self) -> bool {
-        self.stopping && self.members.is_empty() && self.scripts.is_empty()
-    }
-}
-
-/// How the log calls the end of a link.
-pub(crate) fn leaving(ended: &Ended) -> Leaving {
-    match ended {
-        Ended::Link(Closed::TimedOut) => Leaving::TimedOut,
-        Ended::Link(Closed::Here | Closed::Violation(_)) => Leaving::Kicked,
-        _ => Leaving::Left,
+        let has_visitors = self.gateway.as_ref().is_some_and(|gateway| !gateway.is_empty());
+        self.stopping && self.members.is_empty() && self.scripts.is_empty() && !has_visitors
     }
 }

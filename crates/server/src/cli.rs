@@ -16,6 +16,7 @@ use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
 use crate::games::{Games, UnknownGame};
+use crate::hosting::command::{HostArgs, serve_host};
 use crate::identity::IdentityError;
 use crate::listen::{ListenArgs, ListenError};
 use crate::logs::{LogCommand, LogError, log};
@@ -26,7 +27,7 @@ use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
 use crate::serve::{RelayArgs, serve_pings, serve_relay};
 use crate::sessions::{SessionsCommand, SessionsError, sessions};
-use crate::up::{SettingsError, UpArgs, up};
+use crate::up::{Role, SettingsError, UpArgs, up};
 
 /// A runtime for real-time multiplayer games
 ///
@@ -70,6 +71,23 @@ Examples:
 WebSocket is on the same port as the pages, WebTransport on the UDP port of the same number.
 Browsers have WebTransport on https:// pages and on this machine only; other pages use WebSocket.")]
     Up(Box<UpArgs>),
+    /// Pages and the lobby alone: hosts on this or other machines have the sessions
+    #[command(after_help = "\
+Examples:
+  sametick gateway --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --hosts 0.0.0.0:8079
+  sametick gateway --host-ports 9001-9100             start hosts on this machine as well
+
+Hosts prove that they belong to it with the key in hosts/key of its data folder: copy that file to them.")]
+    Gateway(Box<UpArgs>),
+    /// A process in which sessions run, for a gateway
+    #[command(after_help = "\
+Examples:
+  sametick host --gateway 10.0.0.1:8079 --gateway-key key --listen 0.0.0.0:8081 --address wss://h1.example.org:8081 \\
+      --tls-cert chain.pem --tls-key key.pem
+  sametick host --gateway 10.0.0.1:8079 --gateway-key key --capacity 50
+
+SIGTERM lets games go on for --drain seconds, then saves them and moves sessions to another host; Ctrl-C saves at once.")]
+    Host(Box<HostArgs>),
     /// Measure a link: handshake, round trips, loss and bytes
     Ping(PingArgs),
     /// Let players of any lockstep game meet
@@ -293,8 +311,10 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
-        None => runtime.block_on(up(&UpArgs::default(), games))?,
-        Some(What::Up(args)) => runtime.block_on(up(&args, games))?,
+        None => runtime.block_on(up(&UpArgs::default(), games, Role::Everything))?,
+        Some(What::Up(args)) => runtime.block_on(up(&args, games, Role::Everything))?,
+        Some(What::Gateway(args)) => runtime.block_on(up(&args, games, Role::Gateway))?,
+        Some(What::Host(args)) => runtime.block_on(serve_host(&args, games))?,
         Some(What::Ping(PingArgs { serve: Some(PingWhat::Serve(args)), .. })) => {
             runtime.block_on(serve_pings(&args))?;
         }

@@ -273,6 +273,8 @@ pub struct Doors {
 pub struct Web {
     /// Whether a proxy stands before the TCP port, and is to be believed.
     pub behind_proxy: bool,
+    /// The port of this machine that pages come from, if that is another one.
+    pub pages_port: Option<u16>,
 }
 
 impl Doors {
@@ -297,7 +299,10 @@ impl Doors {
         }
         if let Some(listener) = tcp {
             let site = Site {
-                origins: Origins { allowed: self.origins.clone(), pages_port: None },
+                origins: Origins {
+                    allowed: self.origins.clone(),
+                    pages_port: self.web.and_then(|web| web.pages_port),
+                },
                 pages: pages(&listening),
                 behind_proxy: self.web.is_some_and(|web| web.behind_proxy),
             };
@@ -343,9 +348,9 @@ impl Doors {
             Scheme::Quic => Box::new(quic::listen(addr, keeper, certificate).map_err(bind)?),
             _ => {
                 // Pages come from the TCP port, which may have another number.
-                let pages_port = tcp.filter(|_| self.web.is_some()).and_then(|tcp| tcp.local_addr().ok());
-                let origins =
-                    Origins { allowed: self.origins.clone(), pages_port: pages_port.map(|addr| addr.port()) };
+                let own_port = || tcp.and_then(|tcp| tcp.local_addr().ok()).map(|addr| addr.port());
+                let pages_port = self.web.and_then(|web| web.pages_port.or_else(own_port));
+                let origins = Origins { allowed: self.origins.clone(), pages_port };
                 Box::new(webtransport::listen(addr, certificate, origins).map_err(bind)?)
             }
         };

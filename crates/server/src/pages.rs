@@ -2,6 +2,7 @@
 
 mod api;
 mod files;
+pub(crate) mod gate;
 mod session;
 
 use sametick_transport::site::{
@@ -10,6 +11,7 @@ use sametick_transport::site::{
 use serde_json::{Value, json};
 
 use crate::games::Games;
+use crate::gateway::lists::Lists;
 use crate::identity::Identity;
 use crate::identity::tokens::Counter;
 use crate::listen::Listening;
@@ -42,10 +44,11 @@ impl WebPages {
         listening: &Listening,
         games: Games,
         lobby: Lobby,
+        lists: Lists,
         identity: Identity,
         counter: Counter,
     ) -> WebPages {
-        WebPages { api: Api::new(listening, games, lobby, Exchange::new(identity, counter)) }
+        WebPages { api: Api::new(listening, games, lobby, lists, Exchange::new(identity, counter)) }
     }
 }
 
@@ -75,7 +78,7 @@ impl Pages for WebPages {
 }
 
 /// With what is sent with everything.
-fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
+pub(crate) fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
     for (name, value) in HEADERS {
         set(response.headers_mut(), name, value);
     }
@@ -83,7 +86,7 @@ fn guarded(mut response: Response<Bytes>) -> Response<Bytes> {
 }
 
 /// An answer for programs, true for this moment only.
-fn answer_json(status: StatusCode, value: &Value) -> Response<Bytes> {
+pub(crate) fn answer_json(status: StatusCode, value: &Value) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(value.to_string()));
     *response.status_mut() = status;
     set(response.headers_mut(), header::CONTENT_TYPE.as_str(), "application/json");
@@ -91,11 +94,11 @@ fn answer_json(status: StatusCode, value: &Value) -> Response<Bytes> {
     response
 }
 
-fn error(status: StatusCode, why: &str) -> Response<Bytes> {
+pub(crate) fn error(status: StatusCode, why: &str) -> Response<Bytes> {
     answer_json(status, &json!({ "error": why }))
 }
 
-fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
+pub(crate) fn set(headers: &mut HeaderMap, name: &'static str, value: &str) {
     let value = header::HeaderValue::from_str(value).expect("our own headers are plain text");
     headers.insert(name, value);
 }

@@ -3,15 +3,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use sametick_lockstep::inquiry::Report;
+use sametick_lockstep::relay::SessionKey as RelayKey;
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
 use sametick_lockstep::session::{Facts, STORED_AS, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Position, Scribe, ScribeOptions};
 use sametick_store::saves::{Mode, Save, SaveInfo, SessionKey};
+use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 
 use crate::courier::Courier;
@@ -55,6 +58,14 @@ pub struct Recorder {
     recordings: HashMap<Place, Recording>,
     inputs: TickInputs,
     courier: Option<Courier>,
+    ends: Option<Ends>,
+}
+
+/// Where it is said that a log is written to its end.
+struct Ends {
+    sender: Sender<RelayKey>,
+    ended: Receiver<RelayKey>,
+    bell: Bell,
 }
 
 fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
@@ -92,7 +103,19 @@ impl Recorder {
             recordings: HashMap::new(),
             inputs: TickInputs::new(),
             courier: None,
+            ends: None,
         }
+    }
+
+    /// Says from now on when the log of a session that is over is written, and rings.
+    pub fn set_ends(&mut self, bell: Bell) {
+        let (sender, ended) = channel();
+        self.ends = Some(Ends { sender, ended, bell });
+    }
+
+    /// A session that is over and whose log is written since, if any: by its build and name.
+    pub fn poll_ended(&self) -> Option<RelayKey> {
+        self.ends.as_ref()?.ended.try_recv().ok()
     }
 
     /// Has saves and logs brought to where they are kept from now on.
@@ -240,6 +263,15 @@ impl Recorder {
             recording.encoder.flush();
             recording.hand_over(Ok(()));
             tracing::info!(folder = %recording.folder.display(), "a session is over");
+            if let Some(Ends { sender, bell, .. }) = &self.ends {
+                let (sender, bell) = (sender.clone(), bell.clone());
+                let key = RelayKey { build: recording.info.build, name: recording.info.session.clone() };
+                recording.log.after(move || {
+                    // The server may have stopped meanwhile.
+                    let _ = sender.send(key);
+                    bell.ring();
+                });
+            }
             if let Some(courier) = &self.courier {
                 recording.log.after(courier.when_ended(recording.key));
                 courier.tidy(self.running());

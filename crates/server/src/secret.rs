@@ -86,9 +86,13 @@ const CLAIMS_KEY: &str = "claims.key";
 /// What claims to come back to a seat are made from: made once and kept below the data folder, so that they hold over a restart.
 /// Whoever reads the file can take any seat.
 pub(crate) fn claims_key(data: &Path) -> io::Result<[u8; 32]> {
-    let path = data.join(CLAIMS_KEY);
+    kept_key(&data.join(CLAIMS_KEY))
+}
+
+/// A key that is made once, from random bits, and kept in a file that only its owner can read.
+pub(crate) fn kept_key(path: &Path) -> io::Result<[u8; 32]> {
     let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    match fs::read(&path) {
+    match fs::read(path) {
         Ok(bytes) => bytes.try_into().map_err(|_| {
             said(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -96,12 +100,18 @@ pub(crate) fn claims_key(data: &Path) -> io::Result<[u8; 32]> {
             ))
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let (key, new) = (random(), path.with_extension("new"));
-            fs::create_dir_all(data).map_err(said)?;
+            // Several processes may make it at once: whoever comes last finds what the first has made.
+            let (key, new) = (random(), path.with_extension(format!("{}.new", std::process::id())));
+            path.parent().map_or(Ok(()), fs::create_dir_all).map_err(said)?;
             let mut file = create_private(&new).map_err(said)?;
             file.write_all(&key).and_then(|()| file.sync_all()).map_err(said)?;
-            fs::rename(&new, &path).map_err(said)?;
-            Ok(key)
+            let linked = fs::hard_link(&new, path);
+            fs::remove_file(&new).map_err(said)?;
+            match linked {
+                Ok(()) => Ok(key),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => kept_key(path),
+                Err(error) => Err(said(error)),
+            }
         }
         Err(error) => Err(said(error)),
     }

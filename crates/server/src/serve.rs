@@ -21,7 +21,7 @@ use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, Listening};
 use crate::ping::PingServer;
 use crate::secret::{Secret, claims_key};
-use crate::signals::{Hangups, Stops};
+use crate::signals::{Hangups, Stop, Stops};
 use crate::status::Status;
 use crate::trace::Trace;
 
@@ -116,7 +116,7 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
     let listening = args.doors().open(Clock::start(), |_| None).await?;
     let stops = Stops::listen()?;
     greet("answers pings", "ping ", &listening, &args.data)?;
-    run(listening, stops, &mut PingServer::default(), PingServer::stop).await
+    run(listening, stops, &mut PingServer::default(), |app, links, _| app.stop(links)).await
 }
 
 /// Relays until somebody ends it.
@@ -128,7 +128,7 @@ pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandE
     let mut app = args.options.equip(app, &args.listen.data, bell)?;
     let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
-    run(listening, stops, &mut app, ServerApp::stop).await?;
+    run(listening, stops, &mut app, ServerApp::end).await?;
     close(app);
     Ok(())
 }
@@ -161,17 +161,23 @@ pub(crate) async fn run<A: App>(
     listening: Listening,
     mut stops: Stops,
     app: &mut A,
-    stop: fn(&mut A, &mut Links),
+    end: fn(&mut A, &mut Links, Stop),
 ) -> Result<(), CommandError> {
     let Listening { mut hub, keeper, secret, certificates, .. } = listening;
-    tokio::select! {
-        done = hub.run(app) => done?,
-        () = maintain(&secret, &keeper, &certificates) => {}
-        stop = stops.next() => stop?,
-    }
+    let mut stop = tokio::select! {
+        done = hub.run(app) => done.map(|()| None)?,
+        () = maintain(&secret, &keeper, &certificates) => None,
+        stop = stops.next() => Some(stop?),
+    };
     writeln!(io::stdout(), "stopping")?;
-    hub.with_links(|links| stop(app, links));
-    hub.run(app).await?;
+    // Whoever says it again does not want to wait.
+    while let Some(how) = stop {
+        hub.with_links(|links| end(app, links, how));
+        stop = tokio::select! {
+            done = hub.run(app) => done.map(|()| None)?,
+            again = stops.next() => again.map(|_| Some(Stop::Now))?,
+        };
+    }
     let ignored: u64 = hub.endpoint_stats().iter().map(|stats| stats.ignored).sum();
     tracing::info!(ignored, "packets and connections of strangers that got no answer");
     Ok(())

@@ -28,6 +28,15 @@ impl Hangups {
     }
 }
 
+/// How a process is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// By Ctrl-C: somebody waits for it.
+    Now,
+    /// By a polite kill: what goes on may be finished, within reason.
+    Soon,
+}
+
 /// Ctrl-C, or a polite kill.
 pub struct Stops {
     #[cfg(unix)]
@@ -50,13 +59,13 @@ impl Stops {
     }
 
     /// The next one.
-    pub async fn next(&mut self) -> io::Result<()> {
+    pub async fn next(&mut self) -> io::Result<Stop> {
         #[cfg(unix)]
         tokio::select! {
-            _ = self.interrupt.recv() => Ok(()),
-            _ = self.terminate.recv() => Ok(()),
+            _ = self.interrupt.recv() => Ok(Stop::Now),
+            _ = self.terminate.recv() => Ok(Stop::Soon),
         }
         #[cfg(not(unix))]
-        tokio::signal::ctrl_c().await
+        tokio::signal::ctrl_c().await.map(|()| Stop::Now)
     }
 }

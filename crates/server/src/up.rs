@@ -1,5 +1,6 @@
 //! `sametick up`: pages to play on, a relay and rooms behind them, on every transport and in one process.
 
+mod hosts;
 mod settings;
 
 use std::fmt::Write as _;
@@ -19,6 +20,7 @@ pub use settings::{Settings, SettingsError, UpArgs};
 use crate::app::ServerApp;
 use crate::cli::CommandError;
 use crate::games::Games;
+use crate::gateway::lists::Lists;
 use crate::identity::Identity;
 use crate::listen::Listening;
 use crate::lobby::Lobby;
@@ -27,29 +29,40 @@ use crate::players::Players;
 use crate::rooms::Keeping;
 use crate::serve::{close, run};
 use crate::signals::Stops;
+use crate::ways::Ways;
 
 /// The database of players, below the folder of data.
 const PLAYERS: &str = "players.sqlite";
 
 const DAY_S: u64 = 86_400;
 
-/// Runs everything until somebody ends it.
-pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
+/// What a process is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Everything: pages, a relay, rooms, and hosts that it starts.
+    Everything,
+    /// Pages and the lobby; games are played at hosts.
+    Gateway,
+}
+
+/// Runs everything until somebody ends it, or a gateway alone.
+pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandError> {
     let settings = args.settings()?;
     if args.print_config {
         return Ok(write!(io::stdout(), "{}", settings.to_file())?);
     }
     let data = settings.data();
-    let lobby = Lobby::default();
+    let (lobby, lists) = (Lobby::default(), Lists::default());
     let identity = Identity::start(settings.identity.config()?)?;
     let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
     let bell = Bell::default();
     let players = Players::open(&data.join(PLAYERS), token_s, bell.clone()).map_err(CommandError::Players)?;
     let pages = |open: &Listening| {
         let (lobby, identity, counter) = (lobby.clone(), identity.clone(), players.counter());
-        Some(Arc::new(WebPages::new(open, games.clone(), lobby, identity, counter)) as _)
+        Some(Arc::new(WebPages::new(open, games.clone(), lobby, lists.clone(), identity, counter)) as _)
     };
-    let mut listening = settings.doors().open(Clock::start(), pages).await?;
+    let clock = Clock::start();
+    let mut listening = settings.doors().open(clock, pages).await?;
     listening.hub.set_bell(bell.clone());
     let keeping = Keeping {
         epoch_unix_ms: unix_ms(),
@@ -58,14 +71,20 @@ pub async fn up(args: &UpArgs, games: &Games) -> Result<(), CommandError> {
         hold_us: settings.hold.map_or(HOLD_US, |seconds| seconds * 1_000_000),
     };
     let app = ServerApp::with_players(settings.relay.relay(&data)?, &data, games, players, keeping);
-    let mut app = settings.relay.equip(app, &data, bell)?;
+    let mut app = settings.relay.equip(app, &data, bell.clone())?;
     app.set_lobby(lobby);
+    let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
+    let gatewaying = settings.gatewaying(role, &data, lists, pages_port)?;
+    app.set_gateway(gatewaying.start(clock.now(), bell).await?);
+    if role == Role::Gateway {
+        app.set_only_gateway();
+    }
     let stops = Stops::listen()?;
     identity.warn_if_open();
     let mut out = io::stdout();
     write!(out, "{}", greeting(&listening, &data, &identity))?;
     out.flush()?;
-    run(listening, stops, &mut app, ServerApp::stop).await?;
+    run(listening, stops, &mut app, ServerApp::end).await?;
     close(app);
     Ok(writeln!(out, "stopped: the players have been told, the logs are written")?)
 }

@@ -34,6 +34,8 @@ mod kept;
 mod killed;
 #[path = "it/live.rs"]
 mod live;
+#[path = "it/lobby.rs"]
+mod lobby;
 #[path = "it/lockstep.rs"]
 mod lockstep;
 #[path = "it/log.rs"]

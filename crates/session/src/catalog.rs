@@ -13,7 +13,7 @@ use sametick_sim::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{HostId, Incarnation, Key, SessionId};
-use crate::lobby::{Filter, Summary};
+use crate::lobby::{Filter, Listed};
 use crate::name::Name;
 use crate::placing::{Beat, Standing};
 use crate::settings::{Mode, Settings};
@@ -95,7 +95,7 @@ pub trait Catalog {
     fn sessions_of(&self, host: HostId) -> Vec<SessionId>;
     /// At most so many of the sessions that somebody wants to see, and whether there are more. Those of lost hosts are not among
     /// them.
-    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Summary>, bool);
+    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Listed>, bool);
     /// Changes whenever lists may be others.
     fn version(&self) -> u64;
 }
@@ -326,13 +326,18 @@ impl Catalog for Remembered {
         self.hosts.get(&host).map(|known| known.sessions.keys().copied().collect()).unwrap_or_default()
     }
 
-    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Summary>, bool) {
+    fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Listed>, bool) {
         let there = self.hosts.values().filter(|known| known.health(now) != Health::Lost && !known.has_ended);
-        let all = there.flat_map(|known| known.sessions.values().map(|(standing, _)| &standing.summary));
-        let mut wanted: Vec<&Summary> = all.filter(|summary| filter.wants(summary)).collect();
-        wanted.sort_by_key(|summary| (u16::MAX - summary.players, summary.session));
+        let all = there.flat_map(|known| {
+            known.sessions.values().map(|(standing, _)| (&standing.summary, &known.address))
+        });
+        let mut wanted: Vec<_> = all.filter(|(summary, _)| filter.wants(summary)).collect();
+        wanted.sort_by_key(|(summary, _)| (u16::MAX - summary.players, summary.session));
         let is_more = wanted.len() > most;
-        (wanted.into_iter().take(most).cloned().collect(), is_more)
+        let listed = wanted.into_iter().take(most);
+        let listed =
+            listed.map(|(summary, address)| Listed { summary: summary.clone(), address: address.clone() });
+        (listed.collect(), is_more)
     }
 
     fn version(&self) -> u64 {

@@ -363,6 +363,10 @@ impl<C: Catalog> Gateway<C> {
 
     /// A host wants to be rid of a session: one other host is asked, the same as before if it was asked before.
     fn offered(&mut self, session: SessionId, life: Incarnation, settings: &Settings, stored: Vec<u8>) {
+        if self.is_draining {
+            // Whoever ends sees no move to its end; the session goes on in the next life of its host.
+            return self.outputs.push_back(Output::Host(session.host, ToHost::Stay(session)));
+        }
         if !self.moves.contains_key(&(session, life)) && self.moves.len() >= MAX_PENDING {
             return;
         }

@@ -56,7 +56,7 @@ pub enum Reply {
     /// These sessions.
     Sessions {
         /// Those that have people first.
-        sessions: Vec<Summary>,
+        sessions: Vec<Listed>,
         /// There are more than are told.
         more: bool,
     },
@@ -88,6 +88,16 @@ pub struct Summary {
     pub seats: u16,
     /// Whether it has a password.
     pub locked: bool,
+}
+
+/// A session in a list, and where its host is reached: how far away that is anybody can measure there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The session.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// As in [`Reply::Go`].
+    pub address: String,
 }
 
 /// Which sessions somebody wants to see.

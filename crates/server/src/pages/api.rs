@@ -3,50 +3,45 @@
 use std::future::ready;
 use std::time::Instant;
 
-use sametick_transport::clock::unix_seconds;
-use sametick_transport::dial::{Locator, Scheme};
-use sametick_transport::keeper::Keeper;
 use sametick_transport::site::{
     Bytes, HeaderMap, Later, Method, Request, Response, StatusCode, Upgrade, Visitor, header,
 };
-use sametick_wire::hex::from_hex;
 use serde_json::{Value, json};
 
+use super::gate::{Gate, unauthorized};
 use super::session::{self, Exchange};
 use super::{answer_json, error, set};
 use crate::games::{AnyGame, Games};
-use crate::listen::{Certificates, Listening};
+use crate::gateway;
+use crate::gateway::lists::Lists;
+use crate::listen::Listening;
 use crate::lobby::{Lobby, Mode};
 use crate::rooms::entrance::{Entrance, room_of, room_of_socket};
+use crate::ways::Ways;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// How a page proves the passphrase: `Authorization: Sametick HEX`.
-const PROOF_SCHEME: &str = "Sametick ";
 
 /// Everything the API tells of.
 pub struct Api {
     started: Instant,
     games: Games,
     lobby: Lobby,
-    /// Where others than pages reach it; and pages, on WebTransport.
-    locators: Vec<Locator>,
-    certificates: Certificates,
-    keeper: Keeper,
-    is_locked: bool,
+    ways: Ways,
+    gate: Gate,
+    /// The sessions of hosts.
+    lists: Lists,
     exchange: Exchange,
 }
 
 impl Api {
-    pub fn new(listening: &Listening, games: Games, lobby: Lobby, exchange: Exchange) -> Api {
+    pub fn new(listening: &Listening, games: Games, lobby: Lobby, lists: Lists, exchange: Exchange) -> Api {
         Api {
             started: Instant::now(),
             games,
             lobby,
-            locators: listening.locators.clone(),
-            certificates: listening.certificates.clone(),
-            keeper: listening.keeper.clone(),
-            is_locked: !listening.secret.is_open(),
+            ways: Ways::of(listening),
+            gate: Gate::of(listening),
+            lists,
             exchange,
         }
     }
@@ -61,15 +56,21 @@ impl Api {
                 set(response.headers_mut(), header::ALLOW.as_str(), "POST");
                 response
             }
-            ("/api/sessions", _) | (_, Some(_)) if !self.may_see(request) => unauthorized(),
+            ("/api/sessions" | "/api/lobby", _) | (_, Some(_)) if !self.gate.may_see(request) => {
+                unauthorized()
+            }
             ("/api/sessions", _) => {
                 answer_json(StatusCode::OK, &json!({ "sessions": self.lobby.read().listed() }))
             }
+            ("/api/lobby", _) => match self.lists.answer(request.uri().query().unwrap_or_default()) {
+                Ok(sessions) => answer_json(StatusCode::OK, &sessions),
+                Err(why) => error(StatusCode::BAD_REQUEST, &why),
+            },
             (_, Some(code)) => self.room(code, request.uri().query().unwrap_or_default()),
             _ => error(
                 StatusCode::NOT_FOUND,
-                "there is nothing here; there are /api/health, /api/server, /api/session, /api/sessions and \
-                 /api/rooms/CODE",
+                "there is nothing here; there are /api/health, /api/server, /api/lobby, /api/session, \
+                 /api/sessions and /api/rooms/CODE",
             ),
         }
     }
@@ -79,7 +80,7 @@ impl Api {
         if request.method() != Method::POST || request.uri().path() != session::PATH {
             return None;
         }
-        if !self.may_see(request) {
+        if !self.gate.may_see(request) {
             return Some(Box::pin(ready(unauthorized())));
         }
         Some(self.exchange.answer(request, visitor))
@@ -87,11 +88,15 @@ impl Api {
 
     /// What a WebSocket at this address is for.
     pub fn upgrade(&self, request: &Request<()>) -> Upgrade {
-        if room_of_socket(request.uri().path()).is_none() {
+        let is_lobby = request.uri().path() == gateway::SOCKET;
+        if room_of_socket(request.uri().path()).is_none() && !is_lobby {
             return Upgrade::Link;
         }
-        if !self.may_see(request) {
+        if !self.gate.may_see(request) {
             return Upgrade::Refused(unauthorized());
+        }
+        if is_lobby {
+            return Upgrade::Talk;
         }
         match Entrance::parse(&request.uri().to_string()) {
             Ok(_) => Upgrade::Talk,
@@ -112,6 +117,7 @@ impl Api {
 
     fn health(&self) -> Value {
         let (sessions, players) = self.lobby.read().counts();
+        let (hosts, hosted) = self.lists.counts();
         json!({
             "status": "ok",
             "version": VERSION,
@@ -119,55 +125,25 @@ impl Api {
             "uptime_s": self.started.elapsed().as_secs(),
             "sessions": sessions,
             "players": players,
+            "hosts": hosts,
+            "hosted_sessions": hosted,
         })
     }
 
     fn server(&self, headers: &HeaderMap) -> Value {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).and_then(name_of);
         let games: Vec<Value> = self.games.iter().map(game).collect();
-        let find = |scheme| self.locators.iter().find(|locator| locator.scheme == scheme);
-        // Kept certificates are made anew while the server runs: the hash is that of this moment.
-        let pin = |scheme| self.certificates.pin(scheme);
-        let webtransport = find(Scheme::Wt)
-            .map(|wt| json!({ "port": wt.port, "cert": pin(Scheme::Wt).map(|hash| hash.to_string()) }));
-        let native = [Scheme::Udp, Scheme::Quic].into_iter().filter_map(|scheme| {
-            let locator = find(scheme)?.clone();
-            let host = host.map_or(locator.host.clone(), str::to_owned);
-            Some(Locator { host, cert: pin(scheme), ..locator }.to_string())
-        });
         json!({
             "version": VERSION,
             "commit": crate::COMMIT,
-            "locked": self.is_locked,
+            "locked": self.gate.is_locked,
             "sign_in": self.exchange.is_needed(),
             "games": games,
             "websocket": { "path": "/ws" },
-            "webtransport": webtransport,
-            "native": native.collect::<Vec<_>>(),
+            "webtransport": self.ways.webtransport(),
+            "native": self.ways.native(host),
         })
     }
-
-    /// Whether whoever asks knows the passphrase, if there is one.
-    fn may_see(&self, request: &Request<()>) -> bool {
-        let in_headers = || {
-            let shown = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
-            from_hex(shown.strip_prefix(PROOF_SCHEME)?)
-        };
-        // Pages cannot set the headers of WebSockets.
-        let in_query = || {
-            let mut pairs = request.uri().query()?.split('&');
-            pairs.find_map(|pair| pair.strip_prefix("proof=")).and_then(from_hex)
-        };
-        let is_good = |proof: [u8; 32]| self.keeper.key().is_page_proof(unix_seconds() / 60, &proof);
-        !self.is_locked || in_headers().or_else(in_query).is_some_and(is_good)
-    }
-}
-
-fn unauthorized() -> Response<Bytes> {
-    let why = "this server asks for a passphrase; show the proof of it that docs/protocol.md describes";
-    let mut response = error(StatusCode::UNAUTHORIZED, why);
-    set(response.headers_mut(), header::WWW_AUTHENTICATE.as_str(), PROOF_SCHEME.trim_end());
-    response
 }
 
 fn game(game: &dyn AnyGame) -> Value {
@@ -181,6 +157,14 @@ fn game(game: &dyn AnyGame) -> Value {
             "seats": [seats.start(), seats.end()],
         })
     });
+    let session = game.contest().map(|contest| {
+        let groups: Vec<Value> = contest
+            .groups()
+            .iter()
+            .map(|group| json!({ "name": group.name, "seats": group.seats }))
+            .collect();
+        json!({ "groups": groups, "scenarios": contest.scenarios() })
+    });
     json!({
         "name": game.name(),
         "build": game.build().to_string(),
@@ -188,6 +172,7 @@ fn game(game: &dyn AnyGame) -> Value {
         "seats": [seats.start(), seats.end()],
         "modes": modes,
         "room": room,
+        "session": session,
     })
 }
 

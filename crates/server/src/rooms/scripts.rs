@@ -56,7 +56,7 @@ impl Scripts {
                 Err(fault) => {
                     let mut bytes = Vec::new();
                     encode(Encoding::Json, &fault, &mut bytes);
-                    links.say(key, words(Encoding::Json, bytes));
+                    links.say(key, Encoding::Json.words(bytes));
                     links.hang_up(key);
                 }
             },
@@ -132,7 +132,7 @@ impl Scripts {
         present.wake_at = loop {
             match present.script.poll_output(&mut bytes) {
                 Output::Send(channel) => rooms.handle(now, RoomInput::Message(member, channel, &bytes)),
-                Output::Say(encoding) => links.say(present.key, words(encoding, std::mem::take(&mut bytes))),
+                Output::Say(encoding) => links.say(present.key, encoding.words(std::mem::take(&mut bytes))),
                 Output::HangUp => {
                     links.hang_up(present.key);
                     break None;
@@ -173,12 +173,5 @@ fn game_of<'a>(games: &'a Games, name: Option<&str>) -> Result<&'a dyn AnyGame, 
         }
         (None, [only]) => Ok(*only),
         (None, _) => Err(format!("say which game with ?game=NAME; there are: {}", names())),
-    }
-}
-
-fn words(encoding: Encoding, bytes: Vec<u8>) -> Words {
-    match encoding {
-        Encoding::Json => Words::Text(String::from_utf8(bytes).expect("JSON is text")),
-        Encoding::MessagePack => Words::Binary(bytes),
     }
 }

@@ -13,6 +13,7 @@ use sametick_store::saves::Retention;
 use sametick_wire::claims::HOLD_US;
 use toml::de::{DeTable, DeValue};
 
+use crate::gateway::settings::HostsArgs;
 use crate::identity::IdentityArgs;
 use crate::identity::settings::SECTION;
 use crate::listen::{Doors, Port, Web};
@@ -97,6 +98,9 @@ pub struct Settings {
 
     #[command(flatten)]
     pub(super) relay: RelayOptions,
+
+    #[command(flatten)]
+    pub(super) hosts: HostsArgs,
 
     /// A proxy stands before the pages' port: believe what it says of who asks (X-Forwarded-For) and for which host
     /// (X-Forwarded-Host). Only where nobody else reaches the port
@@ -231,6 +235,7 @@ impl Settings {
                 status: self.relay.status.or(below.relay.status),
                 trace: self.relay.trace.or(below.relay.trace),
             },
+            hosts: self.hosts.over(below.hosts),
             behind_proxy: self.behind_proxy || below.behind_proxy,
             identity: self.identity.over(below.identity),
         }
@@ -254,7 +259,7 @@ impl Settings {
             origins: self.origin.clone(),
             secret_file: self.secret_file.clone(),
             data: self.data(),
-            web: Some(Web { behind_proxy: self.behind_proxy }),
+            web: Some(Web { behind_proxy: self.behind_proxy, pages_port: None }),
         }
     }
 
@@ -310,6 +315,7 @@ impl Settings {
             "status" => path(&self.relay.status),
             "trace" => path(&self.relay.trace),
             "behind-proxy" => self.behind_proxy.then(|| "true".into()),
+            other if let Some(value) = self.hosts.value(other) => value.map(quoted),
             other => match &self.identity.value(other).expect("every setting has a value")[..] {
                 [] => None,
                 [one] => Some(quoted(one.clone())),
@@ -335,7 +341,10 @@ fn example(name: &str) -> String {
         "keeper" => "[\"pong\"]".into(),
         "keep-sessions" => Retention::default().sessions.to_string(),
         "behind-proxy" => "true".into(),
-        name => format!("\"{}\"", IdentityArgs::example(name)),
+        name => {
+            let example = HostsArgs::example(name).unwrap_or_else(|| IdentityArgs::example(name).into());
+            format!("\"{example}\"")
+        }
     }
 }
 
@@ -428,7 +437,7 @@ mod tests {
             .filter(is_example)
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(examples.lines().count(), 18 + 1 + 8, "{examples}");
+        assert_eq!(examples.lines().count(), 22 + 1 + 8, "{examples}");
         Settings::parse(&examples).unwrap();
     }
 

@@ -1,5 +1,6 @@
 //! Rooms for everyone: scripts over real WebSockets to `sametick up`.
 
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use futures_util::{SinkExt, StreamExt};
@@ -23,9 +24,13 @@ pub struct Socket(WebSocketStream<TcpStream>);
 
 impl Socket {
     pub async fn open(up: &Up, path: &str) -> Result<Socket, Error> {
-        let stream = TcpStream::connect(up.addr).await.unwrap();
-        let url = format!("ws://{}/api/rooms/{path}", up.addr);
-        Ok(Socket(tokio_tungstenite::client_async(url, stream).await?.0))
+        Socket::at(up.addr, &format!("/api/rooms/{path}")).await
+    }
+
+    /// At any address.
+    pub async fn at(addr: SocketAddr, path: &str) -> Result<Socket, Error> {
+        let stream = TcpStream::connect(addr).await?;
+        Ok(Socket(tokio_tungstenite::client_async(format!("ws://{addr}{path}"), stream).await?.0))
     }
 
     pub async fn say(&mut self, message: &Value) {

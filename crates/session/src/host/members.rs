@@ -102,7 +102,18 @@ impl Host {
     /// A session is over. One whose game crashed too often, or that goes on elsewhere, is kept on disk, so that its players are
     /// told also in the next life.
     fn bury(&mut self, id: SessionId, ending: Ending) {
-        let Some(running) = self.running.remove(&id) else { return };
+        let Some(mut running) = self.running.remove(&id) else { return };
+        // Whoever has come while that was being stored.
+        loop {
+            match running.session.poll_output() {
+                session::Output::Close(member, why) => {
+                    self.members.remove(&member);
+                    self.outputs.push_back(Output::Close(member, why));
+                }
+                session::Output::WakeAt(_) => break,
+                _ => {}
+            }
+        }
         let is_stored = matches!(ending, Ending::Quarantined | Ending::Moved);
         let forward = running.session.forward().cloned();
         self.adoptions.remove(&id);

@@ -31,6 +31,12 @@ impl Session {
             Phase::Lobby if is_empty => Some((self.empty_at.plus_micros(UNCLAIMED_US), Ending::Unclaimed)),
             Phase::Lobby => Some((self.active_at.plus_micros(IDLE_US), Ending::Idle)),
             Phase::Running if is_empty => Some((self.empty_at.plus_micros(ABANDONED_US), Ending::Abandoned)),
+            Phase::Results if is_empty => {
+                // Whoever has a ticket may still come.
+                let tickets = self.expected.values().map(|expected| expected.ticket.until());
+                let last = tickets.max().unwrap_or(Time::ZERO);
+                Some((self.empty_at.max(self.phase_at).max(last), Ending::Finished))
+            }
             Phase::Results => Some((self.phase_at.plus_micros(RESULTS_US), Ending::Finished)),
             Phase::Running | Phase::Closed => None,
         }

@@ -160,7 +160,7 @@ impl Town {
     fn list(&mut self) -> Vec<SessionId> {
         let reply = self.ask(EVE, Ask::List { filter: Filter::default(), follow: false });
         let Some(Reply::Sessions { sessions, .. }) = reply else { panic!("{reply:?}") };
-        sessions.iter().map(|summary| summary.session).collect()
+        sessions.iter().map(|listed| listed.summary.session).collect()
     }
 
     /// Time passes, in steps small enough for everything that is due.
@@ -616,7 +616,7 @@ fn lists_have_filters_and_what_is_not_to_be_listed_is_found_by_its_name_only() {
     let mut wanted = |filter: Filter| {
         let reply = town.ask(EVE, Ask::List { filter, follow: false });
         let Some(Reply::Sessions { sessions, .. }) = reply else { panic!() };
-        sessions.iter().map(|summary| summary.session).collect::<Vec<_>>()
+        sessions.iter().map(|listed| listed.summary.session).collect::<Vec<_>>()
     };
     assert_eq!(wanted(Filter { locked: Some(false), ..Filter::default() }), [open]);
     assert_eq!(wanted(Filter { locked: Some(true), ..Filter::default() }), [locked]);
@@ -653,4 +653,31 @@ fn a_whole_evening_through_the_gateway() {
     assert_eq!(town.list(), []);
     assert!(town.disk.is_empty());
     assert_eq!(town.join(EVE, session, None), Reply::Refused(Refusal::Over));
+}
+
+#[test]
+fn who_comes_while_it_is_stored_that_a_session_is_over_is_told_so() {
+    let mut town = Town::new(&[1]);
+    town.create(ADA, 7, None);
+    let stored: Vec<Vec<u8>> = town.disk.values().cloned().collect();
+    let id = *town.disk.keys().next().unwrap();
+    let (mut host, lost) = Host::new(town.now, config(1, 2, 1), &stored, None);
+    assert!(lost.is_empty());
+    let mut outputs = |input| {
+        host.handle(town.now, input);
+        std::iter::from_fn(|| Some(host.poll_output()).filter(|it| !matches!(it, host::Output::WakeAt(_))))
+            .collect::<Vec<_>>()
+    };
+    let mut number = 0;
+    for output in outputs(host::Input::Close(id)) {
+        if let host::Output::Store(_, revision) = output {
+            number = revision;
+        }
+    }
+    let token = Token::from_bytes([1; 16]);
+    let told = |outputs: Vec<host::Output>| {
+        outputs.contains(&host::Output::Close(Member(1), Closing::Over(Ending::Stopped)))
+    };
+    assert!(!told(outputs(host::Input::Resume(Member(1), id, ADA, token))), "not before it is stored");
+    assert!(told(outputs(host::Input::Stored(id, number))));
 }

@@ -1,0 +1,49 @@
+//! Where what machines want goes: to links, and into logs.
+
+use std::collections::HashMap;
+
+use sametick_lockstep::session::THROWN_OUT;
+use sametick_sim::record::Leaving;
+use sametick_transport::hub::{Ended, Key, Links};
+use sametick_wire::{Channel, Closed, Member};
+
+use crate::recorder::Recorder;
+
+/// Where what a machine wants goes.
+pub(crate) struct Outlet<'a> {
+    pub links: &'a mut Links,
+    pub keys: &'a HashMap<Member, Key>,
+    pub recorder: &'a mut Recorder,
+}
+
+impl Outlet<'_> {
+    /// Whether the link of a member is there.
+    pub fn reaches(&self, member: Member) -> bool {
+        self.keys.contains_key(&member)
+    }
+
+    /// Sends a message. A link with too much waiting is closed.
+    pub fn send(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
+        let Some(key) = self.keys.get(&member) else { return };
+        if let Err(error) = self.links.send(*key, channel, bytes) {
+            self.links.close(*key, 2, &error.to_string());
+        }
+    }
+
+    /// Ends a link, not to come back.
+    pub fn close(&mut self, member: Member, why: &str) {
+        if let Some(key) = self.keys.get(&member) {
+            tracing::warn!(why, "a player was closed");
+            self.links.close(*key, THROWN_OUT, why);
+        }
+    }
+}
+
+/// How the log calls the end of a link.
+pub(crate) fn leaving(ended: &Ended) -> Leaving {
+    match ended {
+        Ended::Link(Closed::TimedOut) => Leaving::TimedOut,
+        Ended::Link(Closed::Here | Closed::Violation(_)) => Leaving::Kicked,
+        _ => Leaving::Left,
+    }
+}

@@ -1,0 +1,85 @@
+//! Carries out what rooms want.
+
+use sametick_sim::record::Record;
+use sametick_transport::clock::unix_ms;
+use sametick_transport::hub::Ended;
+use sametick_wire::{Member, Time};
+
+use super::Outlet;
+use crate::players::Players;
+use crate::recorder::Place;
+use crate::rooms::archive::{Archive, resume_room, save_room};
+use crate::rooms::{self, Mark, Past, Rooms};
+
+/// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
+pub(super) fn drain_rooms(
+    now: Time,
+    rooms: &mut Rooms,
+    outlet: &mut Outlet<'_>,
+    (mut players, archive): (Option<&mut Players>, Option<&Archive>),
+    buf: &mut Vec<u8>,
+) -> (Option<Time>, bool) {
+    let mut changed = false;
+    loop {
+        match (rooms.poll_output(buf), &mut players) {
+            (rooms::Output::Ask(member, question), Some(players)) => players.ask(now, member, question),
+            (rooms::Output::Save(write), Some(players)) => players.save(write),
+            (rooms::Output::Flush(mark), Some(players)) => match (mark, archive) {
+                (Mark::Room(id, _), Some(archive)) => archive.keep(outlet.recorder, id, mark),
+                _ => players.flush(mark),
+            },
+            (output, _) => match output {
+                rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
+                rooms::Output::Close(member, why) => outlet.close(member, why),
+                rooms::Output::Find(key) => match archive {
+                    Some(archive) => archive.look_for(key, rooms),
+                    None => rooms.sought(now, &key, Past::None(unix_ms())),
+                },
+                rooms::Output::Begun(id) => {
+                    changed = true;
+                    if let Some(room) = rooms.room(id) {
+                        outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
+                    }
+                }
+                rooms::Output::Resumed(id, resumed) => {
+                    changed = true;
+                    resume_room(outlet.recorder, id, *resumed);
+                }
+                rooms::Output::SaveRoom(id) => {
+                    if let Some(room) = rooms.room(id) {
+                        save_room(outlet.recorder, id, room);
+                    }
+                }
+                rooms::Output::Record(id, record) => {
+                    changed |= !matches!(record, Record::Check { .. });
+                    outlet.recorder.record(Place::Room(id), &record);
+                }
+                rooms::Output::Stepped(id, _) => {
+                    if let Some(room) = rooms.room(id) {
+                        outlet.recorder.step(Place::Room(id), room.inputs());
+                    }
+                }
+                rooms::Output::Ended(id) => {
+                    changed = true;
+                    outlet.recorder.end(Place::Room(id));
+                }
+                rooms::Output::WakeAt(at) => return (Some(at), changed),
+                rooms::Output::Wait => return (None, changed),
+                // Only rooms that keep something want these.
+                rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
+            },
+        }
+    }
+}
+
+pub(super) fn say_goodbye(rooms: &Rooms, member: Member, why: &Ended) {
+    let room = rooms.room_of(member);
+    let who = room.and_then(|(_, room)| room.participants().find(|who| who.member == member));
+    match who {
+        Some(who) => {
+            let (name, seat, omissions) = (who.name, who.seat.map(|seat| seat.0), who.omissions);
+            tracing::info!(name, seat, omissions, %why, "a player has gone");
+        }
+        None => tracing::info!(%why, "somebody who had not joined has gone"),
+    }
+}

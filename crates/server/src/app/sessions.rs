@@ -1,0 +1,73 @@
+//! Between the sessions of a host and their games: what a game comes to, and what a session wants of it.
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_session::settings::Mode;
+use sametick_sim::Time;
+use sametick_sim::contest::Outcome;
+use sametick_transport::hub::Links;
+
+use super::{Outlet, ServerApp, Side};
+use crate::hosting::{GAME_OVER, HostSide, Order};
+use crate::rooms::Input;
+
+/// What the game of a session came to.
+#[allow(dead_code, reason = "said by the relay and the rooms next")]
+pub(crate) enum Told {
+    /// It is over, like this.
+    Ended(SessionKey, Outcome),
+    /// It has panicked.
+    Crashed(SessionKey),
+}
+
+impl ServerApp {
+    /// Brings to sessions what has happened, and to games what sessions want. Returns whether games may want something now.
+    pub(super) fn run_sessions(&mut self, now: Time, links: &mut Links, sessions: &mut HostSide) -> bool {
+        while let Some(told) = self.told.pop_front() {
+            match told {
+                Told::Ended(key, outcome) => {
+                    let results = serde_json::to_string(&outcome).unwrap_or_default();
+                    sessions.game_ended(now, &key, results);
+                }
+                Told::Crashed(key) => sessions.game_crashed(now, &key),
+            }
+        }
+        while let Some(key) = self.recorder.poll_ended() {
+            sessions.written(now, &key);
+        }
+        sessions.drain(now, links);
+        let mut any = false;
+        while let Some(order) = sessions.poll_order() {
+            any = true;
+            self.carry_out(now, links, sessions, order);
+        }
+        any
+    }
+
+    fn carry_out(&mut self, now: Time, links: &mut Links, sessions: &mut HostSide, order: Order) {
+        match order {
+            Order::Kick(member, why) => match (self.members_side(member), &mut self.rooms) {
+                (Some(Side::Rooms), Some(rooms)) => rooms.handle(now, Input::Kick(member, why)),
+                (Some(Side::Relay), _) => self.relay.kick(now, member, why),
+                _ => {
+                    let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
+                    outlet.close(member, why);
+                }
+            },
+            Order::End(Mode::Lockstep, key) => {
+                let is_there = self.relay.relay().find(&key).is_some();
+                self.relay.end(now, key.clone(), GAME_OVER);
+                if !is_there {
+                    sessions.no_game(now, &key);
+                }
+            }
+            Order::End(Mode::Room, key) => {
+                let Some(rooms) = &mut self.rooms else { return };
+                let is_there = rooms.find(&key).is_some();
+                rooms.end(now, &key, GAME_OVER);
+                if !is_there {
+                    sessions.no_game(now, &key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The gateway of a server: brings what visitors and hosts say to [`Gateway`], and carries out what that wants. It decides nothing
+//! itself, and knows no game's traffic.
+
+mod catalog;
+pub(crate) mod command;
+pub(crate) mod lists;
+pub(crate) mod processes;
+pub(crate) mod settings;
+mod visitors;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use sametick_session::gateway::{self, ClientId, Gateway};
+use sametick_session::id::{HostId, Source};
+use sametick_session::placing::FromHost;
+use sametick_sim::Time;
+use sametick_transport::clock::random;
+use sametick_transport::hub::{Key, Links};
+use sametick_transport::trunk::{Event, TrunkId, Trunks};
+use sametick_wire::control;
+
+use crate::hosting::{Downward, Upward};
+use catalog::Kept;
+use lists::Lists;
+use processes::Processes;
+pub(crate) use visitors::SOCKET;
+use visitors::Visitor;
+
+/// A host that somebody speaks for.
+struct Speaker {
+    host: HostId,
+    /// Where this machine has started it.
+    port: Option<u16>,
+}
+
+/// A gateway and its driver.
+pub(crate) struct GatewaySide {
+    gateway: Gateway<Kept>,
+    trunks: Trunks,
+    speakers: HashMap<TrunkId, Speaker>,
+    /// Over which trunk a host was heard of last.
+    hosts: HashMap<HostId, TrunkId>,
+    processes: Option<Processes>,
+    visitors: HashMap<Key, Visitor>,
+    clients: HashMap<ClientId, Key>,
+    next: u64,
+    /// Makes addresses into something that says nothing about them.
+    salt: [u8; 32],
+    lists: Lists,
+    wake_at: Option<Time>,
+    is_ending: bool,
+}
+
+impl GatewaySide {
+    /// Takes calls of hosts. With `processes`, it starts hosts itself.
+    pub fn new(
+        now: Time,
+        trunks: Trunks,
+        catalog: Kept,
+        mut processes: Option<Processes>,
+        lists: Lists,
+    ) -> GatewaySide {
+        let mut gateway = Gateway::new(now, catalog, u32::from_le_bytes(random()));
+        if let Some(processes) = &mut processes {
+            gateway.set_growing();
+            processes.begin(now);
+        }
+        GatewaySide {
+            gateway,
+            trunks,
+            speakers: HashMap::new(),
+            hosts: HashMap::new(),
+            processes,
+            visitors: HashMap::new(),
+            clients: HashMap::new(),
+            next: 0,
+            salt: random(),
+            lists,
+            wake_at: Some(now),
+            is_ending: false,
+        }
+    }
+
+    /// When it wants to be woken.
+    pub fn wake_at(&self) -> Option<Time> {
+        self.wake_at.into_iter().chain(self.processes.as_ref().and_then(Processes::wake_at)).min()
+    }
+
+    /// Takes no more sessions, and has the hosts it has started end: those that play may go on for so long.
+    pub fn end(&mut self, now: Time, within_us: u64) {
+        self.is_ending = true;
+        self.gateway.handle(now, gateway::Input::Drain);
+        if let Some(processes) = &mut self.processes {
+            processes.end(now, within_us);
+        }
+    }
+
+    /// Whether it was told to end, and all hosts have ended that it has started.
+    pub fn has_ended(&self) -> bool {
+        self.is_ending && self.processes.as_ref().is_none_or(Processes::is_done)
+    }
+
+    /// Whether nobody talks any more.
+    pub fn is_empty(&self) -> bool {
+        self.visitors.is_empty()
+    }
+
+    /// The process ends: what is known is written down.
+    pub fn close(self) {
+        self.gateway.into_catalog().close();
+    }
+
+    /// Time has passed.
+    pub fn on_time(&mut self, now: Time) {
+        self.gateway.handle(now, gateway::Input::Timeout);
+    }
+
+    /// Carries out what the gateway wants.
+    pub fn drain(&mut self, now: Time, links: &mut Links) {
+        while let Some(event) = self.trunks.poll() {
+            self.heard(now, event);
+        }
+        loop {
+            match self.gateway.poll_output() {
+                gateway::Output::Reply(client, seq, reply) => self.reply(links, client, seq, reply),
+                gateway::Output::Host(host, ask) => {
+                    if let Some(trunk) = self.hosts.get(&host) {
+                        self.trunks.send(*trunk, control::to_bytes(&Downward::Asked(ask)));
+                    }
+                }
+                gateway::Output::Lost(host, sessions) => {
+                    tracing::error!(?host, sessions = sessions.len(), "a host is lost");
+                }
+                gateway::Output::WakeAt(at) => {
+                    self.wake_at = at;
+                    break;
+                }
+            }
+        }
+        self.run_processes(now);
+        self.lists.show(now, self.gateway.catalog());
+    }
+
+    fn run_processes(&mut self, now: Time) {
+        let wanting = self.gateway.wanting();
+        let Some(processes) = &mut self.processes else { return };
+        processes.wanted(now, wanting);
+        for (port, within_us) in processes.carry_out(now) {
+            let speaker = self.speakers.iter().find(|(_, speaker)| speaker.port == Some(port));
+            if let Some((trunk, _)) = speaker {
+                self.trunks.send(*trunk, control::to_bytes(&Downward::End(within_us)));
+            }
+        }
+    }
+
+    fn heard(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Opened(_) => {}
+            Event::Closed(trunk) => {
+                if let Some(speaker) = self.speakers.remove(&trunk)
+                    && self.hosts.get(&speaker.host) == Some(&trunk)
+                {
+                    self.hosts.remove(&speaker.host);
+                }
+            }
+            Event::Message(trunk, bytes) => match control::from_bytes(&bytes) {
+                Ok(Upward::Enlist { host, port }) => {
+                    self.speakers.insert(trunk, Speaker { host, port });
+                    self.hosts.insert(host, trunk);
+                }
+                Ok(Upward::Said(said)) => self.host_said(now, trunk, said),
+                Err(error) => {
+                    tracing::error!(%error, "a host says what cannot be understood: is it of another version?");
+                    self.trunks.close(trunk);
+                }
+            },
+        }
+    }
+
+    fn host_said(&mut self, now: Time, trunk: TrunkId, said: FromHost) {
+        let Some(speaker) = self.speakers.get(&trunk) else { return };
+        let (host, port) = (speaker.host, speaker.port);
+        if let (FromHost::Beat(beat), Some(port), Some(processes)) = (&said, port, &mut self.processes) {
+            processes.heard(now, port, beat.sessions.len(), beat.is_draining);
+        }
+        self.gateway.handle(now, gateway::Input::Host(host, said));
+    }
+
+    /// Where somebody comes from, for limits: of IPv6, the network that one customer has.
+    fn source_of(&self, ip: IpAddr) -> Source {
+        let mut hasher = blake3::Hasher::new_keyed(&self.salt);
+        match ip {
+            IpAddr::V4(ip) => hasher.update(&ip.octets()),
+            IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+                Some(ip) => hasher.update(&ip.octets()),
+                None => hasher.update(&ip.octets()[..8]),
+            },
+        };
+        let mut source = [0; 8];
+        hasher.finalize_xof().fill(&mut source);
+        Source(u64::from_le_bytes(source))
+    }
+}

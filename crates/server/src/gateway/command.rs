@@ -1,0 +1,126 @@
+//! How a gateway begins: where hosts call, and which processes it starts itself.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::str::FromStr;
+
+use sametick_session::fleet::{FleetConfig, PORTS, SPARE};
+use sametick_sim::Time;
+use sametick_transport::bell::Bell;
+use sametick_transport::trunk::Trunks;
+use tokio::net::TcpListener;
+
+use super::GatewaySide;
+use super::catalog::{FILE, Kept};
+use super::lists::Lists;
+use super::processes::{HOSTS, Launch, Processes};
+use crate::hosting::folder::replace;
+use crate::secret::kept_key;
+
+/// The key that hosts and gateways have in common, in the folder of hosts.
+pub(crate) const KEY: &str = "key";
+
+/// The file there that says where the gateway of this data folder is called.
+pub(crate) const WHERE: &str = "gateway";
+
+/// The ports of hosts that are started here, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostPorts {
+    /// These.
+    On(RangeInclusive<u16>),
+    /// None are started.
+    Off,
+}
+
+impl Default for HostPorts {
+    fn default() -> HostPorts {
+        HostPorts::On(PORTS)
+    }
+}
+
+impl FromStr for HostPorts {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<HostPorts, Self::Err> {
+        let range = || {
+            let (first, last) = text.split_once('-')?;
+            let range: RangeInclusive<u16> = first.trim().parse().ok()?..=last.trim().parse().ok()?;
+            (!range.is_empty() && *range.start() > 0).then_some(range)
+        };
+        match text {
+            "off" => Ok(HostPorts::Off),
+            _ => range().map(HostPorts::On).ok_or("a range of ports such as 8081-8180, or \"off\""),
+        }
+    }
+}
+
+impl std::fmt::Display for HostPorts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HostPorts::On(ports) => write!(f, "{}-{}", ports.start(), ports.end()),
+            HostPorts::Off => f.write_str("off"),
+        }
+    }
+}
+
+/// How a gateway is to be.
+pub(crate) struct Gatewaying<'a> {
+    /// Where hosts call.
+    pub hosts: SocketAddr,
+    pub ports: HostPorts,
+    pub spare: Option<usize>,
+    pub data: &'a Path,
+    /// How hosts are started.
+    pub launch: Launch,
+    pub lists: Lists,
+}
+
+impl Gatewaying<'_> {
+    /// Begins: from now on hosts find it.
+    pub async fn start(self, now: Time, bell: Bell) -> io::Result<GatewaySide> {
+        let folder = self.data.join(HOSTS);
+        let key = kept_key(&folder.join(KEY))?;
+        let listener = TcpListener::bind(self.hosts).await.map_err(|error| {
+            let why =
+                format!("cannot listen for hosts on {}: {error}; choose another with --hosts", self.hosts);
+            io::Error::new(error.kind(), why)
+        })?;
+        replace(&folder.join(WHERE), listener.local_addr()?.to_string().as_bytes())?;
+        let trunks = Trunks::listen(listener, key, bell.clone());
+        let processes = match self.ports {
+            HostPorts::On(ports) => {
+                let config = FleetConfig { ports, spare: self.spare.unwrap_or(SPARE) };
+                Some(Processes::new(now, config, self.data, self.launch, bell))
+            }
+            HostPorts::Off => None,
+        };
+        let catalog = Kept::open(now, &folder.join(FILE));
+        Ok(GatewaySide::new(now, trunks, catalog, processes, self.lists))
+    }
+}
+
+/// Options of a host that follow from settings of the gateway.
+pub(crate) fn option(args: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
+    if let Some(value) = value {
+        args.push(name.into());
+        args.push(value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_a_range_or_off() {
+        assert_eq!("8081-8180".parse(), Ok(HostPorts::On(8081..=8180)));
+        assert_eq!("off".parse(), Ok(HostPorts::Off));
+        assert_eq!(HostPorts::default().to_string(), "8081-8180");
+        for bad in ["", "8081", "9-8", "0-5", "1-70000", "a-b"] {
+            assert!(bad.parse::<HostPorts>().is_err(), "{bad}");
+        }
+    }
+}

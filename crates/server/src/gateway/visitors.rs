@@ -1,0 +1,155 @@
+//! Whoever looks for a session: their connections, who they are, and what they are answered.
+
+use sametick_session::gateway::{Asking, ClientId, Input};
+use sametick_session::lobby::{Ask, Reply};
+use sametick_sim::Time;
+use sametick_transport::clock::random;
+use sametick_transport::endpoint::Talk;
+use sametick_transport::hub::{Key, Links};
+use sametick_wire::identity::{PlayerId, Token};
+use serde::{Deserialize, Serialize};
+
+use super::GatewaySide;
+use crate::parley::{Parley, asked};
+use crate::rooms::envelope::{Code, Outgoing};
+
+/// Where visitors talk with the gateway.
+pub(crate) const SOCKET: &str = "/api/lobby/ws";
+
+/// What all messages here are about.
+const FEATURE: &str = "lobby";
+
+/// Somebody who looks for a session.
+pub(super) struct Visitor {
+    parley: Parley,
+    client: ClientId,
+    /// Who they are, once they have said so.
+    player: Option<PlayerId>,
+}
+
+/// What is said first: who one was the last time.
+#[derive(Deserialize)]
+#[serde(tag = "action", content = "payload", rename_all = "snake_case")]
+enum Greeting {
+    Hello {
+        #[serde(default)]
+        token: Option<String>,
+    },
+}
+
+/// An answer; without a number it is what somebody follows.
+#[derive(Serialize)]
+struct Answer<A: Serialize> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+    feature: &'static str,
+    answer: A,
+}
+
+impl<A: Serialize> Outgoing for Answer<A> {
+    const KIND: &'static str = "answer";
+}
+
+/// Who somebody is.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Greeted {
+    You {
+        #[serde(with = "sametick_session::id::player")]
+        player: PlayerId,
+        /// Shows it the next time. Nobody else should know it.
+        token: String,
+    },
+}
+
+impl GatewaySide {
+    /// Takes what happens on a connection.
+    pub fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
+        match talk {
+            Talk::Began { from, .. } => {
+                let client = ClientId(self.next);
+                self.next += 1;
+                self.clients.insert(client, key);
+                let parley = Parley::new(key, from.ip());
+                self.visitors.insert(key, Visitor { parley, client, player: None });
+            }
+            Talk::Ended(_) => {
+                if let Some(visitor) = self.visitors.remove(&key) {
+                    self.clients.remove(&visitor.client);
+                    self.gateway.handle(now, Input::Gone(visitor.client));
+                }
+            }
+            _ => self.hear(now, links, key, talk),
+        }
+    }
+
+    /// Whether somebody talks here.
+    pub fn knows(&self, key: Key) -> bool {
+        self.visitors.contains_key(&key)
+    }
+
+    fn hear(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
+        let Some(visitor) = self.visitors.get_mut(&key) else { return };
+        let Some(command) = visitor.parley.hear(now, links, talk) else { return };
+        let seq = command.seq;
+        let Some(player) = visitor.player else {
+            return match asked::<Greeting>(command, FEATURE) {
+                Ok(Greeting::Hello { token }) => {
+                    visitor.greet(links, seq, token.as_deref());
+                    if let Some(processes) = &mut self.processes {
+                        processes.wake(now);
+                    }
+                }
+                Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),
+            };
+        };
+        match asked::<Ask>(command, FEATURE) {
+            Ok(ask) => {
+                let (client, ip) = (visitor.client, visitor.parley.ip);
+                let source = self.source_of(ip);
+                self.gateway.handle(now, Input::Ask(Asking { client, seq, player, source, ask }));
+            }
+            Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),
+        }
+    }
+
+    pub(super) fn reply(&mut self, links: &mut Links, client: ClientId, seq: Option<u64>, reply: Reply) {
+        let visitor = self.clients.get(&client).and_then(|key| self.visitors.get(key));
+        if let Some(visitor) = visitor {
+            visitor.parley.say(links, &Answer { seq, feature: FEATURE, answer: reply });
+        }
+    }
+
+    /// Tells everybody that it is over.
+    pub fn hang_up(&mut self, links: &mut Links) {
+        self.visitors.values().for_each(|visitor| visitor.parley.hang_up(links));
+    }
+}
+
+impl Visitor {
+    /// Whoever has a token is who they were; whoever has none is somebody new.
+    fn greet(&mut self, links: &mut Links, seq: u64, token: Option<&str>) {
+        let token = match token.map(Token::from_hex) {
+            None => Token::from_bytes(random()),
+            Some(Some(token)) => token,
+            Some(None) => {
+                let why = "`token` is one that this server has given, or none";
+                return self.parley.complain(links, seq, Code::BadToken, why);
+            }
+        };
+        let player = player_of(&token);
+        self.player = Some(player);
+        let you = Greeted::You { player, token: token.to_hex() };
+        self.parley.say(links, &Answer { seq: Some(seq), feature: FEATURE, answer: you });
+    }
+}
+
+/// Who somebody with this token is. Nothing has to be kept: who knows the token is the player, at every gateway, and the player's id
+/// does not tell it.
+fn player_of(token: &Token) -> PlayerId {
+    let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 player of a lobby token");
+    hasher.update(token.to_hex().as_bytes());
+    let mut id = [0; 16];
+    hasher.finalize_xof().fill(&mut id);
+    PlayerId::from_bytes(id)
+}

@@ -1,0 +1,440 @@
+//! The sessions of a host process: brings what happens to [`Host`], and carries out what that wants. It decides nothing itself.
+//!
+//! Members talk with their session over a WebSocket ([`Parley`]), and play over a link of its own, which they open with a pass. What a
+//! session wants of its game comes out as [`Order`]s for whoever runs the relay and the rooms.
+
+mod chores;
+pub(crate) mod command;
+pub(crate) mod folder;
+mod members;
+mod pages;
+mod plays;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::terms::Terms;
+use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
+use sametick_session::id::SessionId;
+use sametick_session::message::Phase;
+use sametick_session::name::Name;
+use sametick_session::placing::{FromHost, ToHost};
+use sametick_session::plan::{GroupPlan, Plan};
+use sametick_session::settings::Mode;
+use sametick_sim::Time;
+use sametick_transport::bell::Bell;
+use sametick_transport::clock::unix_seconds;
+use sametick_transport::hub::{Key, Links};
+use sametick_transport::trunk::{Event, TrunkId, Trunks};
+use sametick_wire::hello::{Hello, Intent, Refusal};
+use sametick_wire::identity::PlayerId;
+use sametick_wire::{Member, control};
+use serde::{Deserialize, Serialize};
+
+use crate::games::{AnyGame, Games};
+use crate::ways::Ways;
+use chores::Chores;
+use folder::Folder;
+use members::Present;
+pub(crate) use plays::Guest;
+use plays::Play;
+
+/// A host that a gateway has started, and that has neither sessions nor a gateway for so long, ends.
+const ORPHANED_US: u64 = 60_000_000;
+
+/// What somebody is told whose pass is none, or is one of another game.
+const NO_PASS: &str = "this is the game of a session: join it in the lobby";
+
+/// What links are told whose player has no seat there any more.
+const MOVED_ON: &str = "your place in this game is another one now";
+
+/// What links are told when a game is over.
+pub(crate) const GAME_OVER: &str = "the game is over";
+
+/// What a host says to a gateway.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Upward {
+    /// Who it is; the first thing it says. `port` is given if the gateway's own machine has started it there.
+    Enlist { host: sametick_session::id::HostId, port: Option<u16> },
+    /// Anything else.
+    Said(FromHost),
+}
+
+/// What a gateway says to a host.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Downward {
+    /// A question.
+    Asked(ToHost),
+    /// It is to end within so many microseconds, in order.
+    End(u64),
+}
+
+/// What the game of a session is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// End somebody's link.
+    Kick(Member, &'static str),
+    /// End a game. Whether there was one is said by [`HostSide::no_game`], or later by [`HostSide::written`].
+    End(Mode, SessionKey),
+}
+
+/// Sessions and their driver.
+pub(crate) struct HostSide {
+    host: Host,
+    folder: Folder,
+    chores: Chores,
+    gateways: Gateways,
+    members: HashMap<Key, Member>,
+    present: HashMap<Member, Present>,
+    next: u64,
+    games: Games,
+    ways: Ways,
+    plays: BTreeMap<SessionId, Play>,
+    guests: BTreeMap<Member, Guest>,
+    orders: VecDeque<Order>,
+    /// Games that are to be written before their session is said to be saved.
+    saving: BTreeMap<SessionKey, SessionId>,
+    /// Sessions whose members may have to be told where to play.
+    stale: Vec<SessionId>,
+    wake_at: Option<Time>,
+    is_done: bool,
+    /// For how long games may go on when it is told to end.
+    pub drain_us: u64,
+    count: pages::Count,
+    /// Ends when nobody needs it, from when on nobody does.
+    alone_since: Option<Option<Time>>,
+}
+
+struct Gateways {
+    trunks: Vec<Trunks>,
+    ids: HashMap<(usize, TrunkId), GatewayId>,
+    open: BTreeMap<GatewayId, (usize, TrunkId)>,
+    next: u64,
+    port: Option<u16>,
+}
+
+/// How a host is to be.
+pub(crate) struct Hosting {
+    pub folder: Folder,
+    pub address: String,
+    pub capacity: u16,
+    pub trunks: Vec<Trunks>,
+    /// The port, if a gateway has started it.
+    pub port: Option<u16>,
+    pub ways: Ways,
+    /// For how long games may go on when it is told to end.
+    pub drain_us: u64,
+    pub count: pages::Count,
+}
+
+impl HostSide {
+    /// Takes up what was stored, and begins to say how it is.
+    pub fn start(now: Time, hosting: Hosting, games: Games, bell: &Bell) -> io::Result<HostSide> {
+        let Hosting { folder, address, capacity, trunks, port, ways, drain_us, count } = hosting;
+        let stored = folder.stored()?;
+        let config = HostConfig {
+            id: folder.id,
+            life: folder.life,
+            secret: folder.secret,
+            address,
+            capacity,
+            offers: games.iter().flat_map(offers).collect(),
+        };
+        let crashed_s = folder.has_crashed.then(unix_seconds);
+        let bytes: Vec<Vec<u8>> = stored.iter().map(|(_, bytes)| bytes.clone()).collect();
+        let (host, lost) = Host::new(now, config, &bytes, crashed_s);
+        for (at, why) in lost {
+            let file = stored.get(at).map(|(path, _)| path.display().to_string()).unwrap_or_default();
+            tracing::error!(file, ?why, "a session cannot be taken up; its file stays");
+        }
+        let gateways = Gateways { trunks, ids: HashMap::new(), open: BTreeMap::new(), next: 0, port };
+        Ok(HostSide {
+            host,
+            folder,
+            chores: Chores::start(bell)?,
+            gateways,
+            members: HashMap::new(),
+            present: HashMap::new(),
+            next: 0,
+            games,
+            ways,
+            plays: BTreeMap::new(),
+            guests: BTreeMap::new(),
+            orders: VecDeque::new(),
+            saving: BTreeMap::new(),
+            stale: Vec::new(),
+            wake_at: None,
+            is_done: false,
+            drain_us,
+            count,
+            alone_since: port.map(|_| Some(now)),
+        })
+    }
+
+    /// When it wants to be woken.
+    pub fn wake_at(&self) -> Option<Time> {
+        let alone = self.alone_since.flatten().map(|since| since.plus_micros(ORPHANED_US));
+        self.wake_at.into_iter().chain(alone.filter(|_| !self.is_done)).min()
+    }
+
+    /// Whether everything is stored and everybody told.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Ends within so long.
+    pub fn end(&mut self, now: Time, within_us: u64) {
+        self.host.handle(now, host::Input::Drain(within_us));
+    }
+
+    /// The process ends.
+    pub fn close(mut self) {
+        self.chores.finish();
+        self.folder.end();
+    }
+
+    /// On which terms somebody with this hello takes part in a game.
+    pub fn admit(&self, hello: &Hello) -> Result<(Terms, Guest), Refusal> {
+        let no = || Refusal::Other(NO_PASS.into());
+        let (session, player) =
+            hello.pass.as_deref().and_then(|pass| self.host.holder(pass)).ok_or_else(no)?;
+        let play = self.plays.get(&session.id()).ok_or_else(no)?;
+        let place = match (&hello.intent, play.mode) {
+            (Intent::Join { session }, Mode::Lockstep) => session,
+            (Intent::Enter { room }, Mode::Room) => room,
+            _ => return Err(no()),
+        };
+        if *place != play.key.name {
+            return Err(Refusal::Other(GAME_OVER.into()));
+        }
+        let seat = session.seat_of(player);
+        let name = session.name_of(player).map(ToString::to_string).unwrap_or_default();
+        let guest = Guest { session: session.id(), player, seat };
+        Ok((play.terms(player, name, seat), guest))
+    }
+
+    /// Somebody's link has opened.
+    pub fn opened(&mut self, member: Member, guest: Guest) {
+        self.guests.insert(member, guest);
+    }
+
+    /// It has ended.
+    pub fn ended(&mut self, member: Member) {
+        self.guests.remove(&member);
+    }
+
+    /// Time has passed.
+    pub fn on_time(&mut self, now: Time) {
+        self.host.handle(now, host::Input::Timeout);
+        if let Some(Some(since)) = self.alone_since {
+            let is_needed = self.host.sessions().next().is_some() || !self.gateways.open.is_empty();
+            self.alone_since = Some(Some(if is_needed { now } else { since }));
+            if now.micros_since(since) >= ORPHANED_US && !is_needed {
+                tracing::warn!("no gateway and no session: this host ends");
+                self.alone_since = Some(None);
+                self.end(now, 0);
+            }
+        }
+    }
+
+    /// The game of a session has ended like this.
+    pub fn game_ended(&mut self, now: Time, key: &SessionKey, results: String) {
+        if let Some(id) = self.session_of(key) {
+            tracing::info!(session = %id, results, "a game is over");
+            self.host.handle(now, host::Input::Ended(id, results));
+            self.finish(id);
+        }
+    }
+
+    /// The game of a session has crashed.
+    pub fn game_crashed(&mut self, now: Time, key: &SessionKey) {
+        if let Some(id) = self.session_of(key) {
+            tracing::error!(session = %id, "the game of a session has crashed");
+            self.finish(id);
+            self.host.handle(now, host::Input::Crashed(id, unix_seconds()));
+        }
+    }
+
+    /// There was no game to end.
+    pub fn no_game(&mut self, now: Time, key: &SessionKey) {
+        self.written(now, key);
+    }
+
+    /// The log of a game that has ended is written.
+    pub fn written(&mut self, now: Time, key: &SessionKey) {
+        if let Some(id) = self.saving.remove(key) {
+            self.host.handle(now, host::Input::Saved(id));
+        }
+    }
+
+    fn session_of(&self, key: &SessionKey) -> Option<SessionId> {
+        self.plays.iter().find(|(_, play)| play.key == *key).map(|(id, _)| *id)
+    }
+
+    /// What the games are to do next.
+    pub fn poll_order(&mut self) -> Option<Order> {
+        self.orders.pop_front()
+    }
+
+    /// Carries out what the host wants.
+    pub fn drain(&mut self, now: Time, links: &mut Links) {
+        self.hear_gateways(now);
+        while let Some(done) = self.chores.poll() {
+            self.host.handle(now, done);
+        }
+        loop {
+            match self.host.poll_output() {
+                host::Output::WakeAt(at) => {
+                    self.wake_at = at;
+                    break;
+                }
+                output => self.carry_out(links, output),
+            }
+        }
+        self.tell_where_to_play(links);
+        let running = self.host.sessions().filter(|session| session.phase() == Phase::Running).count();
+        self.count.set((self.host.sessions().count(), running));
+    }
+
+    fn carry_out(&mut self, links: &mut Links, output: host::Output) {
+        match output {
+            host::Output::Gateway(gateway, said) => self.gateways.say(gateway, said),
+            host::Output::Gateways(said) => self.gateways.say_to_all(&said),
+            host::Output::Tell(member, event) => self.tell(links, member, event),
+            host::Output::Answer(member, seq, answer) => self.answer(links, member, seq, answer),
+            host::Output::Close(member, closing) => self.close_member(links, member, closing),
+            host::Output::Store(session, number) => {
+                if let Some(bytes) = self.host.snapshot(session) {
+                    self.chores.store(session, number, self.folder.path_of(session), bytes);
+                }
+            }
+            host::Output::Delete(session) => self.chores.delete(session, self.folder.path_of(session)),
+            host::Output::Weigh(work, salt, password) => self.chores.weigh(work, salt, password),
+            host::Output::Begin { session, round, again } => self.begin(session, round, again),
+            host::Output::Manned(session, ..) | host::Output::Unmanned(session, _) => {
+                self.stale.push(session);
+            }
+            host::Output::Finish(session) | host::Output::Over(session, _) => self.finish(session),
+            host::Output::Save(session) => self.save(session),
+            host::Output::Suspended(session) => {
+                tracing::info!(%session, "a session waits for the next life of this host");
+            }
+            host::Output::Done => self.is_done = true,
+            host::Output::WakeAt(_) => {}
+        }
+    }
+
+    fn begin(&mut self, id: SessionId, round: u32, again: bool) {
+        let Some(session) = self.host.session(id) else { return };
+        match Play::new(session, round, &self.games) {
+            Ok(play) => {
+                tracing::info!(session = %id, round, again, place = play.key.name, "a game begins");
+                self.plays.insert(id, play);
+                self.stale.push(id);
+            }
+            Err(why) => tracing::error!(session = %id, why, "a game cannot begin"),
+        }
+    }
+
+    /// A game is to end, if it goes on.
+    fn finish(&mut self, id: SessionId) {
+        if let Some(play) = self.plays.remove(&id) {
+            self.orders.push_back(Order::End(play.mode, play.key));
+        }
+        self.stale.push(id);
+    }
+
+    /// A game is to end, and what there is of it to be on disk.
+    fn save(&mut self, id: SessionId) {
+        match self.plays.remove(&id) {
+            Some(play) => {
+                self.saving.insert(play.key.clone(), id);
+                self.orders.push_back(Order::End(play.mode, play.key));
+            }
+            None => self.host.handle(Time::ZERO, host::Input::Saved(id)),
+        }
+    }
+
+    fn hear_gateways(&mut self, now: Time) {
+        while let Some((gateway, heard)) = self.gateways.poll(self.folder.id) {
+            match heard {
+                Downward::Asked(ask) => self.host.handle(now, host::Input::Gateway(gateway, ask)),
+                Downward::End(within_us) => {
+                    tracing::info!("the gateway wants this host to end");
+                    self.end(now, within_us);
+                }
+            }
+        }
+    }
+
+    fn player_at(&self, member: Member) -> Option<(SessionId, PlayerId)> {
+        let id = self.host.session_of(member)?;
+        Some((id, self.host.session(id)?.player_of(member)?))
+    }
+}
+
+impl Gateways {
+    fn poll(&mut self, host: sametick_session::id::HostId) -> Option<(GatewayId, Downward)> {
+        for at in 0..self.trunks.len() {
+            while let Some(event) = self.trunks.get_mut(at).and_then(Trunks::poll) {
+                match event {
+                    Event::Opened(trunk) => {
+                        let id = GatewayId(self.next);
+                        self.next += 1;
+                        self.ids.insert((at, trunk), id);
+                        self.open.insert(id, (at, trunk));
+                        self.send((at, trunk), &Upward::Enlist { host, port: self.port });
+                        tracing::info!("a gateway is there");
+                    }
+                    Event::Closed(trunk) => {
+                        if let Some(id) = self.ids.remove(&(at, trunk)) {
+                            self.open.remove(&id);
+                            tracing::warn!("a gateway is gone; sessions go on");
+                        }
+                    }
+                    Event::Message(trunk, bytes) => {
+                        let id = self.ids.get(&(at, trunk)).copied();
+                        if let (Some(id), Ok(said)) = (id, control::from_bytes(&bytes)) {
+                            return Some((id, said));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn send(&mut self, (at, trunk): (usize, TrunkId), said: &Upward) {
+        if let Some(trunks) = self.trunks.get_mut(at) {
+            trunks.send(trunk, control::to_bytes(said));
+        }
+    }
+
+    fn say(&mut self, gateway: GatewayId, said: FromHost) {
+        if let Some(at) = self.open.get(&gateway).copied() {
+            self.send(at, &Upward::Said(said));
+        }
+    }
+
+    fn say_to_all(&mut self, said: &FromHost) {
+        for at in self.open.values().copied().collect::<Vec<_>>() {
+            self.send(at, &Upward::Said(said.clone()));
+        }
+    }
+}
+
+/// The sessions that can be had of a game.
+fn offers(game: &dyn AnyGame) -> Vec<Offer> {
+    let Some(contest) = game.contest() else { return Vec::new() };
+    let named = |text: &str| Name::parse(text).ok();
+    let group = |group: &sametick_sim::contest::SeatGroup| {
+        let seats: Option<Vec<Name>> = group.seats.iter().map(|seat| named(seat)).collect();
+        Some(GroupPlan { name: named(group.name)?, seats: seats? })
+    };
+    let groups: Option<Vec<GroupPlan>> = contest.groups().iter().map(group).collect();
+    let plan = groups.and_then(Plan::new);
+    let modes = [Some(Mode::Lockstep), game.room().map(|_| Mode::Room)];
+    let offer = |mode| Some(Offer { game: named(game.name())?, mode, plan: plan.clone()? });
+    modes.into_iter().flatten().filter_map(offer).collect()
+}

@@ -1,0 +1,175 @@
+//! What a host keeps on disk: who it is, in which life, its secret, and what it has stored of its sessions.
+//!
+//! ```text
+//! lock            held while the host runs; its process's number
+//! host            its id and its life, as JSON
+//! host.key        its secret: whoever reads it can take any seat
+//! running         there while it runs, and after it has crashed
+//! sessions/ID     a session, whole or as it was before
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sametick_session::id::{HostId, Incarnation, SessionId};
+use sametick_transport::clock::random;
+use serde::{Deserialize, Serialize};
+
+use crate::secret::kept_key;
+
+const LOCK: &str = "lock";
+const HOST: &str = "host";
+const KEY: &str = "host.key";
+const RUNNING: &str = "running";
+const SESSIONS: &str = "sessions";
+
+#[derive(Serialize, Deserialize)]
+struct Who {
+    id: u32,
+    life: u32,
+}
+
+/// The folder of a host that runs.
+pub(crate) struct Folder {
+    root: PathBuf,
+    _lock: File,
+    pub id: HostId,
+    pub life: Incarnation,
+    pub secret: [u8; 32],
+    /// Whether its last life did not end in order.
+    pub has_crashed: bool,
+}
+
+impl Folder {
+    /// Begins another life of the host in this folder, or its first.
+    pub fn open(root: &Path) -> io::Result<Folder> {
+        let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", root.display()));
+        fs::create_dir_all(root.join(SESSIONS)).map_err(said)?;
+        let lock = lock(root).map_err(said)?;
+        let secret = kept_key(&root.join(KEY))?;
+        let last =
+            fs::read(root.join(HOST)).ok().and_then(|bytes| serde_json::from_slice::<Who>(&bytes).ok());
+        let Who { id, life } = last.unwrap_or_else(|| Who { id: u32::from_le_bytes(random()), life: 0 });
+        let life =
+            life.checked_add(1).ok_or_else(|| said(io::Error::other("this host has lived too often")))?;
+        let bytes = serde_json::to_vec(&Who { id, life }).expect("numbers have a form in JSON");
+        replace(&root.join(HOST), &bytes).map_err(said)?;
+        let has_crashed = root.join(RUNNING).exists();
+        File::create(root.join(RUNNING)).map_err(said)?;
+        let (id, life) = (HostId(id), Incarnation(life));
+        Ok(Folder { root: root.to_owned(), _lock: lock, id, life, secret, has_crashed })
+    }
+
+    /// What was stored of its sessions.
+    pub fn stored(&self) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
+        let paths = session_files(&self.root)?;
+        paths.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
+    }
+
+    /// Where a session is stored.
+    pub fn path_of(&self, session: SessionId) -> PathBuf {
+        self.root.join(SESSIONS).join(session.to_string())
+    }
+
+    /// This life ends as it should.
+    pub fn end(&self) {
+        let _ = fs::remove_file(self.root.join(RUNNING));
+    }
+}
+
+/// Whether a host runs in this folder, and has sessions stored there.
+pub(crate) struct Glance {
+    pub is_running: bool,
+    pub has_sessions: bool,
+    /// The number of its process, if it runs.
+    pub pid: Option<u32>,
+}
+
+/// Looks from outside.
+pub(crate) fn glance(root: &Path) -> Glance {
+    let is_running = match File::open(root.join(LOCK)).map(|file| file.try_lock_shared()) {
+        Ok(Err(TryLockError::WouldBlock)) => true,
+        Ok(Ok(()) | Err(TryLockError::Error(_))) | Err(_) => false,
+    };
+    let has_sessions = session_files(root).is_ok_and(|files| !files.is_empty());
+    let mut text = String::new();
+    let pid = File::open(root.join(LOCK)).and_then(|mut file| file.read_to_string(&mut text)).ok();
+    let pid = pid.and_then(|_| text.trim().parse().ok()).filter(|_| is_running);
+    Glance { is_running, has_sessions, pid }
+}
+
+fn session_files(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join(SESSIONS))? {
+        let path = entry?.path();
+        let is_session = |name: &str| SessionId::from_hex(name).is_some();
+        if path.file_name().and_then(|name| name.to_str()).is_some_and(is_session) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn lock(root: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(root.join(LOCK))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another host runs in this folder"));
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    file.set_len(0)?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(file)
+}
+
+/// Puts a file in place of another: whole, or not at all.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut file = File::create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    // The name is on disk once its folder is.
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("sametick-folder-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn a_host_has_one_id_and_secret_in_all_its_lives_and_knows_whether_it_crashed() {
+        let path = folder("lives");
+        let first = Folder::open(&path).unwrap();
+        assert!(!first.has_crashed);
+        assert!(Folder::open(&path).err().unwrap().to_string().contains("another host runs"));
+        assert!(glance(&path).is_running);
+        assert_eq!(glance(&path).pid, Some(std::process::id()));
+        let (id, life, secret) = (first.id, first.life, first.secret);
+        drop(first);
+        assert!(!glance(&path).is_running);
+        let second = Folder::open(&path).unwrap();
+        assert_eq!((second.id, second.life, second.secret), (id, Incarnation(life.0 + 1), secret));
+        assert!(second.has_crashed, "nobody said that it ended");
+        let session = SessionId { host: id, born: life, mark: 7 };
+        replace(&second.path_of(session), b"session").unwrap();
+        fs::write(second.root.join(SESSIONS).join("stray.new"), b"half").unwrap();
+        second.end();
+        drop(second);
+        assert!(glance(&path).has_sessions);
+        let third = Folder::open(&path).unwrap();
+        assert!(!third.has_crashed);
+        assert_eq!(third.stored().unwrap(), [(third.path_of(session), b"session".to_vec())]);
+        fs::remove_dir_all(&path).unwrap();
+    }
+}

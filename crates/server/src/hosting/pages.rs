@@ -1,0 +1,73 @@
+//! What is seen at the port of a host: how it is, and the socket of its sessions. There is nothing to look at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use sametick_transport::site::{Bytes, Pages, Request, Response, StatusCode, Upgrade, header};
+use serde_json::json;
+
+use super::members::SOCKET;
+use crate::listen::Listening;
+use crate::pages::gate::{Gate, unauthorized};
+use crate::pages::{answer_json, error, guarded, set};
+
+/// How many sessions there are, and how many of them play.
+#[derive(Clone, Default)]
+pub(crate) struct Count(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Count {
+    pub fn set(&self, (sessions, running): (usize, usize)) {
+        self.0.0.store(sessions, Ordering::Relaxed);
+        self.0.1.store(running, Ordering::Relaxed);
+    }
+}
+
+/// The pages of a host.
+pub(crate) struct HostPages {
+    gate: Gate,
+    count: Count,
+    started: Instant,
+}
+
+impl HostPages {
+    pub fn new(listening: &Listening, count: Count) -> HostPages {
+        HostPages { gate: Gate::of(listening), count, started: Instant::now() }
+    }
+}
+
+impl Pages for HostPages {
+    fn answer(&self, request: &Request<()>) -> Response<Bytes> {
+        let mut response = match request.uri().path() {
+            "/api/health" => {
+                let (sessions, running) = &*self.count.0;
+                answer_json(
+                    StatusCode::OK,
+                    &json!({
+                        "status": "ok",
+                        "version": env!("CARGO_PKG_VERSION"),
+                        "commit": crate::COMMIT,
+                        "uptime_s": self.started.elapsed().as_secs(),
+                        "sessions": sessions.load(Ordering::Relaxed),
+                        "running": running.load(Ordering::Relaxed),
+                    }),
+                )
+            }
+            _ => error(
+                StatusCode::NOT_FOUND,
+                "this is a host of sessions: there is only /api/health to look at",
+            ),
+        };
+        // Pages come from the gateway, and may measure how far away it is.
+        set(response.headers_mut(), header::ACCESS_CONTROL_ALLOW_ORIGIN.as_str(), "*");
+        guarded(response)
+    }
+
+    fn upgrade(&self, request: &Request<()>) -> Upgrade {
+        match request.uri().path() {
+            SOCKET if self.gate.may_see(request) => Upgrade::Talk,
+            SOCKET => Upgrade::Refused(unauthorized()),
+            _ => Upgrade::Link,
+        }
+    }
+}

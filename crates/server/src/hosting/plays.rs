@@ -1,0 +1,65 @@
+//! The games of sessions, as the relay and the rooms know them.
+
+use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::terms::Terms;
+use sametick_session::id::SessionId;
+use sametick_session::session::Session;
+use sametick_session::settings::Mode;
+use sametick_sim::Seat;
+use sametick_sim::contest::Wanted;
+use sametick_wire::identity::PlayerId;
+
+use crate::games::Games;
+
+/// A game that a session has begun.
+pub(crate) struct Play {
+    pub key: SessionKey,
+    pub mode: Mode,
+    setup: Vec<u8>,
+    seed: u64,
+    seats: u16,
+}
+
+/// Somebody's link to a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Guest {
+    pub session: SessionId,
+    pub player: PlayerId,
+    pub seat: Option<Seat>,
+}
+
+impl Play {
+    /// A round of a session's game. It has the same name, setup and seed wherever and however often it is begun.
+    pub fn new(session: &Session, round: u32, games: &Games) -> Result<Play, String> {
+        let summary = session.summary();
+        let settings = &summary.settings;
+        let game = games.named(&settings.game).ok_or("there is no such game any more")?;
+        let contest = game.contest().ok_or("sessions of this game cannot be had any more")?;
+        let origin = session.origin();
+        let seed = seed_of(&origin.to_bytes(), round);
+        let scenario = settings.scenario.as_deref();
+        let wanted = Wanted { seed, seats: summary.seats, scenario, difficulty: settings.difficulty.level() };
+        Ok(Play {
+            key: SessionKey { build: game.build(), name: format!("{origin}-{round}") },
+            mode: settings.mode,
+            setup: contest.setup(&wanted),
+            seed,
+            seats: summary.seats,
+        })
+    }
+
+    /// On which terms somebody takes part in it.
+    pub fn terms(&self, player: PlayerId, name: String, seat: Option<Seat>) -> Terms {
+        let Play { setup, seed, seats, .. } = self;
+        Terms { player, name, seat, setup: setup.clone(), seed: *seed, seats: *seats, listed: false }
+    }
+}
+
+/// Other luck in every round of every session.
+fn seed_of(origin: &[u8; 16], round: u32) -> u64 {
+    let mut hasher = blake3::Hasher::new_derive_key("sametick 2026 seed of a round");
+    hasher.update(origin).update(&round.to_le_bytes());
+    let mut seed = [0; 8];
+    hasher.finalize_xof().fill(&mut seed);
+    u64::from_le_bytes(seed)
+}

@@ -1,0 +1,126 @@
+//! Somebody who talks with the lobby or with a session: the same envelopes as with rooms, over a WebSocket of their own.
+
+use std::net::IpAddr;
+
+use sametick_session::message::Refusal;
+use sametick_session::pace::{Limit, Pace};
+use sametick_sim::Time;
+use sametick_transport::endpoint::{Talk, Words};
+use sametick_transport::hub::{Key, Links};
+use sametick_transport::websocket::MAX_MESSAGE;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::rooms::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
+use crate::rooms::told::Pong;
+
+/// How much somebody may ask for: a hasty hand on every button of a page is slower.
+const COMMANDS: Limit = Limit { every_us: 100_000, burst: 40 };
+
+/// Something that cannot be had, by its code.
+#[derive(Serialize)]
+struct Refused {
+    code: Refusal,
+    message: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<u64>,
+}
+
+impl Outgoing for Refused {
+    const KIND: &'static str = "error";
+}
+
+/// Somebody, and how they talk.
+pub(crate) struct Parley {
+    key: Key,
+    /// From where they come.
+    pub ip: IpAddr,
+    encoding: Encoding,
+    pace: Pace,
+}
+
+impl Parley {
+    /// Somebody has come.
+    pub fn new(key: Key, ip: IpAddr) -> Parley {
+        Parley { key, ip, encoding: Encoding::Json, pace: Pace::default() }
+    }
+
+    /// What they want, if what they said is that. They are told what was wrong with it.
+    pub fn hear(&mut self, now: Time, links: &mut Links, talk: &Talk) -> Option<Command> {
+        let said = match talk {
+            Talk::Said(Words::Text(text)) => (Encoding::Json, text.as_bytes()),
+            Talk::Said(Words::Binary(bytes)) => (Encoding::MessagePack, &bytes[..]),
+            Talk::TooLong => {
+                self.say(
+                    links,
+                    &Fault::new(Code::TooLarge, format!("a message has at most {MAX_MESSAGE} bytes")),
+                );
+                links.hang_up(self.key);
+                return None;
+            }
+            Talk::NoText => {
+                self.say(links, &Fault::new(Code::BadMessage, "a text frame has to be UTF-8"));
+                links.hang_up(self.key);
+                return None;
+            }
+            Talk::Began { .. } | Talk::Ended(_) => return None,
+        };
+        self.encoding = said.0;
+        match parse(said.0, said.1) {
+            Ok(Incoming::Command(command)) if self.pace.try_take(now, COMMANDS) => Some(command),
+            Ok(Incoming::Command(command)) => {
+                self.refuse(links, Some(command.seq), Refusal::TooFast);
+                None
+            }
+            Ok(Incoming::Ping { seq, client_time }) => {
+                let server_time = now.as_micros() as f64 / 1_000.0;
+                self.say(links, &Pong { seq, client_time, server_time });
+                None
+            }
+            Ok(Incoming::Character(_) | Incoming::Resync) => {
+                self.say(links, &Fault::new(Code::UnknownKind, "here there are only command and ping"));
+                None
+            }
+            Err(fault) => {
+                self.say(links, &fault);
+                None
+            }
+        }
+    }
+
+    /// Tells them something.
+    pub fn say<M: Outgoing>(&self, links: &mut Links, message: &M) {
+        let mut bytes = Vec::new();
+        encode(self.encoding, message, &mut bytes);
+        links.say(self.key, self.encoding.words(bytes));
+    }
+
+    /// Tells them no, and why.
+    pub fn refuse(&self, links: &mut Links, seq: Option<u64>, refusal: Refusal) {
+        self.say(links, &Refused { code: refusal, message: refusal.message(), seq });
+    }
+
+    /// Tells them that what they said makes no sense.
+    pub fn complain(&self, links: &mut Links, seq: u64, code: Code, why: impl Into<String>) {
+        self.say(links, &Fault::new(code, why).of(seq));
+    }
+
+    /// Ends it.
+    pub fn hang_up(&self, links: &mut Links) {
+        links.hang_up(self.key);
+    }
+}
+
+/// What a command of this feature asks for, in words of `T`, which has `action` and `payload`.
+pub(crate) fn asked<T: DeserializeOwned>(command: Command, feature: &str) -> Result<T, (u64, Code, String)> {
+    let Command { seq, feature: said, action, payload, .. } = command;
+    if said != feature {
+        return Err((seq, Code::UnknownFeature, format!("here the only feature is `{feature}`")));
+    }
+    serde_json::from_value(json!({ "action": action, "payload": payload })).map_err(|why| {
+        let why = why.to_string();
+        let is_action = why.starts_with("unknown variant") && why.contains(&format!("`{action}`"));
+        (seq, if is_action { Code::UnknownAction } else { Code::BadPayload }, why)
+    })
+}

@@ -1,0 +1,10 @@
+//! Gateway, hosts and sessions as real processes: strangers meet, and nothing that happens to one process is the end of a session.
+
+#[path = "lobby/abuse.rs"]
+mod abuse;
+#[path = "lobby/ends.rs"]
+mod ends;
+#[path = "lobby/meeting.rs"]
+mod meeting;
+#[path = "lobby/table.rs"]
+mod table;
