@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 
 use sametick_lockstep::peer::Progress;
 use sametick_sim::{Tick, Time};
-use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
 use sametick_wire::pacer::Path;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Carrier, LaneId, Link, LinkStats, link, side};
+use sametick_wire::{LaneId, Link, LinkStats, link, side};
 
+use crate::plan::Plan;
 use crate::route::{Attempt, Routes};
 use crate::side::{Side, Standing};
 use crate::status::{Status, Totals};
@@ -41,25 +41,6 @@ const WAITING_US: u64 = 1_500_000;
 const FAREWELL_US: u64 = 1_000_000;
 
 mod drain;
-
-/// What a client is to do.
-#[derive(Clone)]
-pub struct Plan<S: Side> {
-    /// The session to join, or the room to enter.
-    pub session: String,
-    /// How to take part in it.
-    pub join: S::JoinAs,
-    /// What proves the passphrase.
-    pub key: AccessKey,
-    /// What shows as whom it comes, where the server has given it something for that: see [`Hello::pass`].
-    pub pass: Option<Vec<u8>>,
-    /// What each way to the server can carry, the best first.
-    pub routes: Vec<Carrier>,
-    /// The Unix time in seconds at the time of [`Client::new`].
-    pub unix_s: u64,
-    /// From the operating system's randomness, for nonces and pauses.
-    pub random: [u8; 32],
-}
 
 /// What happens to a client.
 #[derive(Debug)]

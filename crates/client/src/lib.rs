@@ -15,11 +15,13 @@
 extern crate alloc;
 
 mod client;
+mod plan;
 mod route;
 mod side;
 mod status;
 
-pub use client::{Carried, Client, Input, Output, Plan};
+pub use client::{Carried, Client, Input, Output};
+pub use plan::Plan;
 pub use route::Attempt;
 pub use sametick_lockstep::peer::Progress;
 pub use side::{Side, Standing};

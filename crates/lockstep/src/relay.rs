@@ -135,14 +135,12 @@ struct Room {
     session: Session,
     /// Since when nobody is there.
     empty_since: Option<Time>,
-    /// It goes on until it is ended.
-    stays: bool,
 }
 
 impl Room {
     /// When it is given up, if nobody comes.
     fn given_up_at(&self) -> Option<Time> {
-        self.empty_since.filter(|_| !self.stays).map(|since| since.plus_micros(LINGER_US))
+        self.empty_since.filter(|_| !self.session.is_on_terms()).map(|since| since.plus_micros(LINGER_US))
     }
 
     /// When the next tick closes, or the room is given up, or at least is looked at again.
@@ -340,7 +338,6 @@ impl Relay {
     /// Somebody comes into a session that is there.
     fn enter(&mut self, id: SessionId, member: Member, wish: &Wish) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
-        room.stays |= wish.player.is_some();
         match room.session.join(self.now, member, wish, &mut self.outbox) {
             Ok(()) => {
                 room.empty_since = None;
@@ -448,7 +445,7 @@ impl Relay {
         self.wakes.push(Reverse((self.now.plus_micros(START_DELAY_US / 2), id)));
         self.names.insert(key.clone(), id);
         // Kept only if somebody comes in: a session nobody could join is given up like one that everybody has left.
-        self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now), stays: false }));
+        self.rooms.insert(id, Box::new(Room { key, session, empty_since: Some(self.now) }));
     }
 
     fn kept_bytes(&self) -> usize {

@@ -117,6 +117,8 @@ pub struct Session {
     deferred: Vec<(Member, Wish)>,
     /// With how many players it begins.
     wait_for: u16,
+    /// Somebody has joined on terms.
+    is_on_terms: bool,
     history: History,
     chairs: [Option<Box<Chair>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
@@ -158,6 +160,7 @@ impl Session {
             returning: None,
             deferred: Vec::new(),
             wait_for,
+            is_on_terms: false,
             history: History::default(),
             chairs: [const { None }; MAX_SEATS],
             members: BTreeMap::new(),
@@ -194,6 +197,12 @@ impl Session {
     /// How many take part, those who watch included, and those who wait for it to go on.
     pub fn members(&self) -> usize {
         self.members.len() + self.deferred.len() + self.returning.as_ref().map_or(0, Returning::count)
+    }
+
+    /// Whether whoever drives the relay decides who takes part, and when it is over: somebody has joined on
+    /// [terms](crate::terms::Terms).
+    pub fn is_on_terms(&self) -> bool {
+        self.is_on_terms
     }
 
     /// Everybody who takes part.

@@ -19,6 +19,7 @@ pub mod config;
 mod courier;
 mod desync;
 mod finder;
+mod following;
 pub mod games;
 mod gateway;
 mod hosting;

@@ -16,6 +16,7 @@ use sametick_wire::{Channel, Time};
 
 use crate::app::{Outlet, leaving};
 use crate::finder::{Finder, Search, Sought};
+use crate::following::{Follower, Told};
 use crate::games::{Games, UnknownGame};
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
@@ -49,6 +50,9 @@ fn find_of(key: &SessionKey, sought: Sought) -> Find {
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
+    /// Since links take part on terms.
+    follower: Option<Follower>,
+    games: Games,
     search: Option<Search<Find>>,
     /// What is left of the sessions that are about to go on.
     trails: BTreeMap<SessionKey, Box<Trail>>,
@@ -62,7 +66,9 @@ impl RelaySide {
     pub fn new(config: RelayConfig, games: Games) -> RelaySide {
         RelaySide {
             relay: Relay::new(config),
-            judge: Judge::new(games),
+            judge: Judge::new(games.clone()),
+            follower: None,
+            games,
             search: None,
             trails: BTreeMap::new(),
             tracer: None,
@@ -199,6 +205,9 @@ impl RelaySide {
                 Output::WakeAt(at) => break Some(at),
                 Output::Wait => break None,
                 other => {
+                    if let (Output::Ended(id), Some(follower)) = (&other, &mut self.follower) {
+                        follower.forget(*id);
+                    }
                     // The first tick ends the waiting.
                     changed |= !matches!(other, Output::Closed(_, tick) if tick > Tick(1));
                     self.write_down(now, outlet.recorder, other);
@@ -207,6 +216,9 @@ impl RelaySide {
         };
         // Nobody has waited for what is left.
         self.trails.clear();
+        if let Some(follower) = &mut self.follower {
+            follower.look(&self.relay);
+        }
         changed
     }
 
@@ -292,11 +304,17 @@ impl RelaySide {
     }
 }
 
-#[allow(dead_code, reason = "for whoever drives sessions")]
 impl RelaySide {
     /// As whom a link takes part that has opened, before it joins.
     pub fn assign(&mut self, now: Time, member: Member, terms: Terms) {
+        self.follower.get_or_insert_with(|| Follower::new(self.games.clone()));
         self.relay.handle(now, Input::Assigned(member, terms));
+    }
+
+    /// What has become of a session whose links take part on terms; asked for after [`RelaySide::drain`].
+    #[allow(dead_code, reason = "asked for by whoever drives sessions")]
+    pub fn poll_told(&mut self) -> Option<Told> {
+        self.follower.as_mut()?.poll()
     }
 
     /// Somebody is to go, and is told why.

@@ -326,6 +326,10 @@ impl Rooms {
         if std::mem::take(&mut room.is_save_due) {
             self.outbox.push_bare(Output::SaveRoom(id));
         }
+        if room.ending != Some(Ending::Failed) {
+            self.tell_outcome(id);
+        }
+        let Some(room) = self.rooms.get_mut(&id) else { return };
         match room.ending {
             Some(why) => self.finish(id, why),
             None if room.wake_at != Some(at) => {
@@ -439,6 +443,7 @@ impl Rooms {
             }
             Ending::Failed => {
                 tracing::error!(code, tick, "the game of a room has panicked; the room is over");
+                self.outbox.push_bare(Output::Crashed(id));
             }
         }
         let there = self.doors.iter().filter(|(_, door)| door.room == Some(id));

@@ -29,6 +29,7 @@ impl Session {
         out: &mut Out,
     ) -> Result<(), JoinError> {
         let join = &wish.join;
+        self.is_on_terms |= wish.player.is_some();
         if u32::from(join.rate) != self.facts.rate.per_second() {
             return Err(JoinError::Rate);
         }

@@ -67,6 +67,7 @@ pub(super) fn drain_rooms(
                 rooms::Output::Wait => return (None, changed),
                 // Only rooms that keep something want these.
                 rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
+                rooms::Output::Outcome(..) | rooms::Output::Crashed(_) => {}
             },
         }
     }

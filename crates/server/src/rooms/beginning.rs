@@ -90,6 +90,7 @@ impl Rooms {
             started_unix_ms,
             is_save_due: false,
             stays: false,
+            is_told: false,
             empty_since: Some(self.now),
             wake_at: None,
             is_busy: false,

@@ -1,15 +1,18 @@
 //! What whoever drives rooms decides: as whom somebody takes part, and when a room is over.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::terms::Terms;
 use sametick_room::host::{Input, Known};
 use sametick_room::message::{Join, ToHost};
 use sametick_sim::Time;
+use sametick_sim::contest::Outcome;
 use sametick_wire::{Channel, Member, control};
 
 use super::beginning::Beginning;
 use super::open::Ending;
-use super::{RoomId, Rooms, Turned};
+use super::{Output, RoomId, Rooms, Turned};
 
 impl Rooms {
     /// As whom somebody takes part who has come in, before they ask to: whatever they ask for, and whoever a database would say
@@ -33,6 +36,30 @@ impl Rooms {
             room.ending.get_or_insert(Ending::Told(why));
         }
         self.attend(id);
+    }
+
+    /// How the game of a room has ended, if it has, and if it is one of which sessions can be made.
+    pub fn outcome(&self, id: RoomId) -> Option<Outcome> {
+        let room = self.room(id)?;
+        let game = self.games.find(&room.facts.game, room.facts.build).ok()?;
+        game.contest()?.outcome(room.host.state())
+    }
+
+    /// Says how the game of a room has ended, once it has.
+    pub(super) fn tell_outcome(&mut self, id: RoomId) {
+        if self.rooms.get(&id).is_none_or(|room| !room.stays || room.is_told) {
+            return;
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.outcome(id)));
+        let Some(room) = self.rooms.get_mut(&id) else { return };
+        match outcome {
+            Ok(Some(outcome)) => {
+                room.is_told = true;
+                self.outbox.push_bare(Output::Outcome(id, outcome));
+            }
+            Ok(None) => {}
+            Err(_) => room.ending = Some(Ending::Failed),
+        }
     }
 
     /// Whether it is said to a room who somebody is before they join it.

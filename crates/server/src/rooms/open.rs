@@ -41,6 +41,8 @@ pub struct OpenRoom {
     pub(super) recasts: VecDeque<(PlayerId, String)>,
     /// It goes on until it is ended, also while nobody is there.
     pub(super) stays: bool,
+    /// It was said how its game has ended.
+    pub(super) is_told: bool,
     /// Since when nobody is there.
     pub(super) empty_since: Option<Time>,
     /// The timer that is set for it.

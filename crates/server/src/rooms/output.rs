@@ -1,6 +1,7 @@
 //! What rooms want of whoever drives them.
 
 use sametick_lockstep::relay::SessionKey;
+use sametick_sim::contest::Outcome;
 use sametick_sim::record::Record;
 use sametick_sim::{Seat, Tick, Time};
 use sametick_store::players::{Question, Write};
@@ -41,6 +42,10 @@ pub enum Output {
     Record(RoomId, Record),
     /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`](super::OpenRoom::inputs).
     Stepped(RoomId, Tick),
+    /// The game of a room with [terms](super::Rooms::assign) is over, said once. The room goes on until somebody ends it.
+    Outcome(RoomId, Outcome),
+    /// The game of a room has panicked: the room ends.
+    Crashed(RoomId),
     /// A room is over: its log ends here.
     Ended(RoomId),
     /// Nothing more before this time.

@@ -31,6 +31,8 @@ pub struct Hall<G: Hosted> {
     /// What rooms had written down, and which are over.
     pub logs: BTreeMap<RoomId, Vec<Record>>,
     pub ended: Vec<RoomId>,
+    /// Whose game has failed.
+    pub crashed: Vec<RoomId>,
     pilot: Pilot<G>,
     rooms_at: Option<Time>,
     next: u64,
@@ -50,6 +52,7 @@ impl<G: Hosted> Hall<G> {
             players: BTreeMap::new(),
             logs: BTreeMap::new(),
             ended: Vec::new(),
+            crashed: Vec::new(),
             pilot,
             rooms_at: None,
             next: 0,
@@ -179,6 +182,8 @@ impl<G: Hosted> Hall<G> {
                     self.logs.get_mut(&id).unwrap().push(Record::Inputs(inputs));
                 }
                 Output::Ended(id) => self.ended.push(id),
+                Output::Crashed(id) => self.crashed.push(id),
+                Output::Outcome(..) => unreachable!("nobody has come on terms"),
                 Output::Find(_) | Output::Resumed(..) | Output::SaveRoom(_) => {
                     unreachable!("nobody looks for rooms here")
                 }

@@ -233,7 +233,7 @@ fn a_game_that_panics_takes_its_room_with_it_and_no_other() {
     let cid = hall.join("two", &join("cid"));
     let [one, two] = [ada, cid].map(|member| hall.rooms.room_of(member).unwrap().0);
     hall.run(4_000);
-    assert_eq!(hall.ended, [one]);
+    assert_eq!((&hall.ended[..], &hall.crashed[..]), (&[one][..], &[one][..]));
     assert_eq!([ada, ben].map(|member| hall.players[&member].closed), [Some(FAILED); 2]);
     assert!(hall.players[&cid].closed.is_none() && hall.rooms.room(two).unwrap().tick() > Tick(100));
     // What was stepped before is written down.

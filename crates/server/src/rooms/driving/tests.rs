@@ -6,6 +6,7 @@ use sametick_arena::{Arena, Setup, autopilot};
 use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::terms::Terms;
 use sametick_room::message::{Join, ToHost, ToView};
+use sametick_sim::contest::{Contest, Outcome, Wanted};
 use sametick_sim::record::Leaving;
 use sametick_sim::{Game, Seat, Time, from_canonical, to_canonical};
 use sametick_store::saves::{Save, SaveInfo};
@@ -20,7 +21,7 @@ use crate::rooms::{Input, OpenRoom, Output, Rooms};
 use crate::trail::Trail;
 
 fn known() -> Games {
-    games![Arena[1..=16] => autopilot; rooms[1..=8]]
+    games![Arena[1..=16] => autopilot; rooms[1..=8]; sessions]
 }
 
 fn key() -> SessionKey {
@@ -50,6 +51,7 @@ struct House {
     /// What was saved last.
     saved: Option<Save>,
     ended: u32,
+    outcomes: Vec<Outcome>,
     past: Option<Past>,
 }
 
@@ -57,8 +59,18 @@ impl House {
     fn new(past: Option<Past>) -> House {
         let mut rooms = Rooms::new(known());
         rooms.set_finds();
-        let (closed, refused) = Default::default();
-        House { rooms, now: Time::ZERO, at: Time::ZERO, closed, refused, saved: None, ended: 0, past }
+        let (closed, refused, outcomes) = Default::default();
+        House {
+            rooms,
+            now: Time::ZERO,
+            at: Time::ZERO,
+            closed,
+            refused,
+            saved: None,
+            ended: 0,
+            outcomes,
+            past,
+        }
     }
 
     fn come(&mut self, member: u64, terms: Option<Terms>) {
@@ -92,6 +104,7 @@ impl House {
                 }
                 Output::SaveRoom(id) => self.saved = self.rooms.room(id).map(save_of),
                 Output::Ended(_) => self.ended += 1,
+                Output::Outcome(_, outcome) => self.outcomes.push(outcome),
                 Output::Send(member, Channel::Control) => {
                     let said = control::from_bytes(&bytes);
                     self.refused.extend(matches!(said, Ok(ToView::Refused { .. })).then_some(member.0));
@@ -231,4 +244,28 @@ fn guests_find_a_room_again_too() {
     next.rooms.handle(next.now, Input::Closed(Member(2), Leaving::Left));
     next.run(11_000);
     assert_eq!(next.ended, 1);
+}
+
+#[test]
+fn how_the_game_of_a_room_ends_is_told_once() {
+    let mut house = House::new(None);
+    let wanted = Wanted { seed: 3, seats: 6, scenario: Some("skirmish"), difficulty: 11 };
+    let setup = to_canonical(&Arena::setup(&wanted)).unwrap();
+    house.come(1, Some(Terms { setup, ..terms(1, Some(4)) }));
+    house.run(1_000);
+    assert!(house.outcomes.is_empty());
+    // Bots fight, and one of them is first.
+    house.run(600_000);
+    let [outcome] = &house.outcomes[..] else { panic!("{:?}", house.outcomes) };
+    assert_eq!((outcome.scores.len(), outcome.scores[0].seat, outcome.scores[0].won), (1, Seat(4), false));
+    let save = save_of(house.room());
+    // Told again by whoever goes on with it; of guests' rooms nothing is told.
+    let mut next = House::new(Some(past_of(save.clone())));
+    next.come(2, Some(terms(1, Some(4))));
+    next.run(1_000);
+    assert_eq!(next.outcomes.len(), 1);
+    let mut next = House::new(Some(past_of(save)));
+    next.come(2, None);
+    next.run(1_000);
+    assert_eq!(next.outcomes.len(), 0);
 }
