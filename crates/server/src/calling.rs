@@ -92,11 +92,22 @@ impl<S: Side> Caller<S> {
         session: String,
         join: S::JoinAs,
     ) -> Result<Caller<S>, HelloError> {
+        Caller::with_pass(clock, url, key, (session, None), join)
+    }
+
+    /// The same, with what shows as whom.
+    pub fn with_pass(
+        clock: Clock,
+        url: &Locator,
+        key: &AccessKey,
+        (session, pass): (String, Option<Vec<u8>>),
+        join: S::JoinAs,
+    ) -> Result<Caller<S>, HelloError> {
         let plan = Plan {
             session,
             join,
             key: key.clone(),
-            pass: None,
+            pass,
             routes: vec![url.scheme.carrier()],
             unix_s: unix_seconds(),
             random: random(),

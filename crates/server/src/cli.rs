@@ -19,6 +19,7 @@ use crate::games::{Games, UnknownGame};
 use crate::hosting::command::{HostArgs, serve_host};
 use crate::identity::IdentityError;
 use crate::listen::{ListenArgs, ListenError};
+use crate::load::{LoadCommand, load};
 use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, Plan, ping};
 use crate::play::{PlayError, PlayGame, play};
@@ -102,6 +103,9 @@ Examples:
     /// Play with headless players, in lockstep or in a room, and see how that goes
     #[command(subcommand)]
     Bot(BotGame),
+    /// Use a server as many people would, and see how it takes that
+    #[command(subcommand)]
+    Load(LoadCommand),
     /// Is a game deterministic?
     Check(CheckArgs),
     /// Play a log again: go to any tick, step, print states, compare
@@ -321,6 +325,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
         Some(What::Play(game)) => runtime.block_on(play(&game))?,
         Some(What::Bot(game)) => return runtime.block_on(play_bots(&game)),
+        Some(What::Load(command)) => return runtime.block_on(load(&command)),
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
         Some(What::Recite(args)) => {

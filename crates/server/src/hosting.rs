@@ -37,6 +37,7 @@ use crate::ways::Ways;
 use chores::Chores;
 use folder::Folder;
 use members::Present;
+pub(crate) use members::SOCKET;
 pub(crate) use plays::Guest;
 use plays::Play;
 

@@ -26,6 +26,7 @@ mod hosting;
 pub mod identity;
 mod judge;
 pub mod listen;
+pub mod load;
 mod lobby;
 pub mod logs;
 mod pages;

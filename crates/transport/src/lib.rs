@@ -34,7 +34,7 @@ mod places;
 pub mod quic;
 mod sessions;
 pub mod site;
-mod talk;
+pub mod talk;
 pub mod tasks;
 pub mod tls;
 pub mod trunk;

@@ -3,12 +3,15 @@
 //! The limits are those of links. Whoever breaks one is not cut off at once: the application says what was wrong, and
 //! hangs up.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
+use futures_util::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::endpoint::{Gone, LinkId, Talk, Words};
 use crate::pace::Pace;
@@ -84,5 +87,39 @@ fn heard(message: Message) -> Option<Talk> {
         Message::Binary(bytes) => Some(Talk::Said(Words::Binary(bytes.into()))),
         // Pings and pongs are the library's business.
         _ => None,
+    }
+}
+
+/// A talk that this side begins: a program that speaks another server's protocol of whole messages.
+pub struct Call(WebSocketStream<TcpStream>);
+
+impl Call {
+    /// Calls `authority` (a name or address with a port) at a path, without TLS.
+    pub async fn open(authority: &str, path: &str) -> io::Result<Call> {
+        let stream = TcpStream::connect(authority).await?;
+        stream.set_nodelay(true)?;
+        let called = client_async(format!("ws://{authority}{path}"), stream).await;
+        called.map(|(socket, _)| Call(socket)).map_err(io::Error::other)
+    }
+
+    /// Says something.
+    pub async fn say(&mut self, words: Words) -> io::Result<()> {
+        let message = match words {
+            Words::Text(text) => Message::text(text),
+            Words::Binary(bytes) => Message::binary(bytes),
+        };
+        self.0.send(message).await.map_err(io::Error::other)
+    }
+
+    /// What is said next; nothing once the other side has hung up.
+    pub async fn hear(&mut self) -> Option<Words> {
+        loop {
+            match self.0.next().await?.ok()? {
+                Message::Text(text) => return Some(Words::Text(text.as_str().to_owned())),
+                Message::Binary(bytes) => return Some(Words::Binary(bytes.into())),
+                Message::Close(_) => return None,
+                _ => {}
+            }
+        }
     }
 }
