@@ -23,10 +23,10 @@ use sametick_wire::{Channel, Member, Time};
 
 pub(crate) use outlet::{Outlet, leaving};
 use rooms_side::{drain_rooms, say_goodbye};
-pub(crate) use sessions::Told;
 
 use crate::courier::Courier;
 use crate::finder::Finder;
+use crate::following::Told;
 use crate::games::{Games, UnknownGame};
 use crate::gateway::{self, GatewaySide};
 use crate::hosting::command::MAX_DRAIN_S;
@@ -294,12 +294,14 @@ impl ServerApp {
     fn drain(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
         let mut changed = false;
         if side != Some(Side::Rooms) {
-            let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
+            let mut outlet =
+                Outlet { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
             changed |= self.relay.drain(now, &mut outlet);
         }
         let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) else { return changed };
         loop {
-            let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
+            let mut outlet =
+                Outlet { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
             if let Some(archive) = &self.archive {
                 archive.deliver(now, rooms, self.players.as_mut());
             }
@@ -338,6 +340,8 @@ impl ServerApp {
             }
             self.sessions = Some(sessions);
         }
+        // Without sessions nobody wants to know.
+        self.told.clear();
         if let Some(gateway) = &mut self.gateway {
             gateway.drain(now, links);
             if gateway.has_ended() && !self.stopping {

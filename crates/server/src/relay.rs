@@ -312,7 +312,6 @@ impl RelaySide {
     }
 
     /// What has become of a session whose links take part on terms; asked for after [`RelaySide::drain`].
-    #[allow(dead_code, reason = "asked for by whoever drives sessions")]
     pub fn poll_told(&mut self) -> Option<Told> {
         self.follower.as_mut()?.poll()
     }

@@ -1,12 +1,13 @@
 //! Where what machines want goes: to links, and into logs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::record::Leaving;
 use sametick_transport::hub::{Ended, Key, Links};
 use sametick_wire::{Channel, Closed, Member};
 
+use crate::following::Told;
 use crate::recorder::Recorder;
 
 /// Where what a machine wants goes.
@@ -14,6 +15,8 @@ pub(crate) struct Outlet<'a> {
     pub links: &'a mut Links,
     pub keys: &'a HashMap<Member, Key>,
     pub recorder: &'a mut Recorder,
+    /// What has become of the games of sessions.
+    pub told: &'a mut VecDeque<Told>,
 }
 
 impl Outlet<'_> {

@@ -1,15 +1,17 @@
 //! Carries out what rooms want.
 
+use sametick_lockstep::relay::SessionKey;
 use sametick_sim::record::Record;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Member, Time};
 
 use super::Outlet;
+use crate::following::Told;
 use crate::players::Players;
 use crate::recorder::Place;
 use crate::rooms::archive::{Archive, resume_room, save_room};
-use crate::rooms::{self, Mark, Past, Rooms};
+use crate::rooms::{self, Mark, OpenRoom, Past, Rooms};
 
 /// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
 pub(super) fn drain_rooms(
@@ -67,7 +69,14 @@ pub(super) fn drain_rooms(
                 rooms::Output::Wait => return (None, changed),
                 // Only rooms that keep something want these.
                 rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
-                rooms::Output::Outcome(..) | rooms::Output::Crashed(_) => {}
+                rooms::Output::Outcome(id, outcome) => {
+                    let key = rooms.room(id).map(key_of);
+                    outlet.told.extend(key.map(|key| Told::Ended(key, outcome)));
+                }
+                rooms::Output::Crashed(id) => {
+                    let key = rooms.room(id).map(key_of);
+                    outlet.told.extend(key.map(Told::Crashed));
+                }
             },
         }
     }
@@ -83,4 +92,9 @@ pub(super) fn say_goodbye(rooms: &Rooms, member: Member, why: &Ended) {
         }
         None => tracing::info!(%why, "somebody who had not joined has gone"),
     }
+}
+
+fn key_of(room: &OpenRoom) -> SessionKey {
+    let facts = room.facts();
+    SessionKey { build: facts.build, name: facts.name.clone() }
 }

@@ -1,28 +1,18 @@
 //! Between the sessions of a host and their games: what a game comes to, and what a session wants of it.
 
-use sametick_lockstep::relay::SessionKey;
 use sametick_session::settings::Mode;
 use sametick_sim::Time;
-use sametick_sim::contest::Outcome;
 use sametick_transport::hub::Links;
 
 use super::{Outlet, ServerApp, Side};
+use crate::following::Told;
 use crate::hosting::{GAME_OVER, HostSide, Order};
 use crate::rooms::Input;
-
-/// What the game of a session came to.
-#[allow(dead_code, reason = "said by the relay and the rooms next")]
-pub(crate) enum Told {
-    /// It is over, like this.
-    Ended(SessionKey, Outcome),
-    /// It has panicked.
-    Crashed(SessionKey),
-}
 
 impl ServerApp {
     /// Brings to sessions what has happened, and to games what sessions want. Returns whether games may want something now.
     pub(super) fn run_sessions(&mut self, now: Time, links: &mut Links, sessions: &mut HostSide) -> bool {
-        while let Some(told) = self.told.pop_front() {
+        while let Some(told) = self.relay.poll_told().or_else(|| self.told.pop_front()) {
             match told {
                 Told::Ended(key, outcome) => {
                     let results = serde_json::to_string(&outcome).unwrap_or_default();
@@ -49,7 +39,8 @@ impl ServerApp {
                 (Some(Side::Rooms), Some(rooms)) => rooms.handle(now, Input::Kick(member, why)),
                 (Some(Side::Relay), _) => self.relay.kick(now, member, why),
                 _ => {
-                    let mut outlet = Outlet { links, keys: &self.keys, recorder: &mut self.recorder };
+                    let (keys, recorder, told) = (&self.keys, &mut self.recorder, &mut self.told);
+                    let mut outlet = Outlet { links, keys, recorder, told };
                     outlet.close(member, why);
                 }
             },
