@@ -37,49 +37,59 @@ pub(super) fn drain_rooms(
                     Some(archive) => archive.look_for(key, rooms),
                     None => rooms.sought(now, &key, Past::None(unix_ms())),
                 },
-                rooms::Output::Begun(id) => {
-                    changed = true;
-                    if let Some(room) = rooms.room(id) {
-                        outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
-                    }
-                }
-                rooms::Output::Resumed(id, resumed) => {
-                    changed = true;
-                    resume_room(outlet.recorder, id, *resumed);
-                }
-                rooms::Output::SaveRoom(id) => {
-                    if let Some(room) = rooms.room(id) {
-                        save_room(outlet.recorder, id, room);
-                    }
-                }
-                rooms::Output::Record(id, record) => {
-                    changed |= !matches!(record, Record::Check { .. });
-                    outlet.recorder.record(Place::Room(id), &record);
-                }
-                rooms::Output::Stepped(id, _) => {
-                    if let Some(room) = rooms.room(id) {
-                        outlet.recorder.step(Place::Room(id), room.inputs());
-                    }
-                }
-                rooms::Output::Ended(id) => {
-                    changed = true;
-                    outlet.recorder.end(Place::Room(id));
-                }
                 rooms::Output::WakeAt(at) => return (Some(at), changed),
                 rooms::Output::Wait => return (None, changed),
                 // Only rooms that keep something want these.
                 rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
-                rooms::Output::Outcome(id, outcome) => {
-                    let key = rooms.room(id).map(key_of);
-                    outlet.told.extend(key.map(|key| Told::Ended(key, outcome)));
-                }
-                rooms::Output::Crashed(id) => {
-                    let key = rooms.room(id).map(key_of);
-                    outlet.told.extend(key.map(Told::Crashed));
-                }
+                other => changed |= note(rooms, outlet, other),
             },
         }
     }
+}
+
+/// Writes down what has happened in a room. Returns whether somebody may have come or gone.
+fn note(rooms: &Rooms, outlet: &mut Outlet<'_>, output: rooms::Output) -> bool {
+    let mut changed = false;
+    match output {
+        rooms::Output::Begun(id) => {
+            changed = true;
+            if let Some(room) = rooms.room(id) {
+                outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
+            }
+        }
+        rooms::Output::Resumed(id, resumed) => {
+            changed = true;
+            resume_room(outlet.recorder, id, *resumed);
+        }
+        rooms::Output::SaveRoom(id) => {
+            if let Some(room) = rooms.room(id) {
+                save_room(outlet.recorder, id, room);
+            }
+        }
+        rooms::Output::Record(id, record) => {
+            changed |= !matches!(record, Record::Check { .. });
+            outlet.recorder.record(Place::Room(id), &record);
+        }
+        rooms::Output::Stepped(id, _) => {
+            if let Some(room) = rooms.room(id) {
+                outlet.recorder.step(Place::Room(id), room.inputs());
+            }
+        }
+        rooms::Output::Ended(id) => {
+            changed = true;
+            outlet.recorder.end(Place::Room(id));
+        }
+        rooms::Output::Outcome(id, outcome) => {
+            let key = rooms.room(id).map(key_of);
+            outlet.told.extend(key.map(|key| Told::Ended(key, outcome)));
+        }
+        rooms::Output::Crashed(id) => {
+            let key = rooms.room(id).map(key_of);
+            outlet.told.extend(key.map(Told::Crashed));
+        }
+        _ => {}
+    }
+    changed
 }
 
 pub(super) fn say_goodbye(rooms: &Rooms, member: Member, why: &Ended) {
