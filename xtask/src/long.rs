@@ -24,6 +24,7 @@ Proofs:
   relays    a relay killed again and again while four bots play  N kills      (default 500)
   rooms     hosts and views on terrible networks, in virtual time  N seeds      (default 20000)
   sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
+  lobby     fifty sessions at once, played by bots and ended, over and over  N seconds    (default 600)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
   locked    a room of 200 bots whose database another program locks        N seconds (default 62)
@@ -51,6 +52,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "relays", amount: 500, run: relays },
     Proof { name: "rooms", amount: 20_000, run: rooms },
     Proof { name: "sessions", amount: 100_000, run: sessions },
+    Proof { name: "lobby", amount: 600, run: lobby },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "arena", amount: 62, run: crowd::run },
     Proof { name: "locked", amount: 62, run: crowd::run_locked },
@@ -143,6 +145,11 @@ fn sessions(workspace: &Workspace, histories: u64) -> Result<()> {
         release_test(workspace, &test, "SAMETICK_SEEDS", histories)?;
     }
     Ok(())
+}
+
+fn lobby(workspace: &Workspace, seconds: u64) -> Result<()> {
+    let test = ["-p", "sametick", "--test", "it", "lobby::crowd"];
+    release_test(workspace, &test, "SAMETICK_LOBBY_SECONDS", seconds)
 }
 
 fn silence(workspace: &Workspace, packets: u64) -> Result<()> {

@@ -2,6 +2,8 @@
 
 #[path = "lobby/abuse.rs"]
 mod abuse;
+#[path = "lobby/crowd.rs"]
+mod crowd;
 #[path = "lobby/ends.rs"]
 mod ends;
 #[path = "lobby/meeting.rs"]

@@ -55,6 +55,10 @@ impl Up {
         assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the end after a signal: whether it was clean, and what was printed.
     pub fn end(mut self) -> (bool, String) {
         let mut out = String::new();

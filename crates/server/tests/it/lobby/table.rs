@@ -12,7 +12,7 @@ use crate::process::Folder;
 use crate::web::Up;
 
 /// Longer than any of it takes, on a machine that has other things to do.
-pub const IN_VAIN: Duration = Duration::from_secs(30);
+pub const IN_VAIN: Duration = Duration::from_secs(60);
 
 /// `sametick up`, and the hosts that it starts on ports of its own.
 pub struct Place {
@@ -28,8 +28,11 @@ impl Place {
     }
 
     pub fn start_with(first_port: u16, args: &[&str]) -> Place {
-        let mut place =
-            Place { folder: Folder::new(), ports: format!("{first_port}-{}", first_port + 19), up: None };
+        Place::start_on(&format!("{first_port}-{}", first_port + 19), args)
+    }
+
+    pub fn start_on(ports: &str, args: &[&str]) -> Place {
+        let mut place = Place { folder: Folder::new(), ports: ports.into(), up: None };
         place.start_gateway(args);
         place
     }
@@ -105,7 +108,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < IN_VAIN, "in vain: {what}");
-        std::thread::yield_now();
+        std::thread::park_timeout(Duration::from_millis(10));
     }
 }
 

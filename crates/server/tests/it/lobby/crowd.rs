@@ -1,0 +1,71 @@
+//! Many sessions at once, begun, played by bots and ended, over and over: nothing is left of them.
+
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use super::table::{Place, until};
+use crate::process::{command, run};
+
+/// Sessions at once in the test command, each played once.
+const SESSIONS: u32 = 5;
+
+/// In the long run: `SAMETICK_LOBBY_SECONDS` says for how long, and memory is measured.
+const MANY: u32 = 50;
+
+/// Hosts that stay when nobody needs them.
+const SPARE: usize = 2;
+
+fn load(place: &Place, sessions: u32, seconds: u64) -> Value {
+    let gateway = place.gateway().to_string();
+    let (sessions, seconds) = (sessions.to_string(), seconds.to_string());
+    let args = ["load", "sessions", "--gateway", &gateway, "--json"];
+    let more = ["--sessions", &sessions, "--seconds", &seconds];
+    let Output { status, stdout, stderr } = run(&mut command(&[&args[..], &more].concat()));
+    let report: Value = serde_json::from_slice(&stdout).expect("a report");
+    assert!(status.success(), "{report} {}", String::from_utf8_lossy(&stderr));
+    assert_eq!((&report["failures"], &report["created"]), (&json!({}), &report["played"]), "{report}");
+    report
+}
+
+/// The memory of a process that is in use, in kB.
+fn memory_kb(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|kb| kb.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn of_many_sessions_that_were_played_nothing_is_left() {
+    let long: Option<u64> = std::env::var("SAMETICK_LOBBY_SECONDS").ok().and_then(|text| text.parse().ok());
+    let mut place = Place::start_on("21200-21299", &[]);
+    let gateway = place.up.as_ref().unwrap().pid();
+    let report = match long {
+        None => load(&place, SESSIONS, 1),
+        Some(seconds) => {
+            // Once before, so that what is made once is there.
+            load(&place, MANY, 1);
+            let (gateway_kb, began) = (memory_kb(gateway), place.hosts().len());
+            let report = load(&place, MANY, seconds);
+            println!("{}", serde_json::to_string_pretty(&report).unwrap());
+            println!("gateway: {gateway_kb} kB before, {} kB after; {began} hosts before", memory_kb(gateway));
+            report
+        }
+    };
+    assert!(report["played"].as_u64().unwrap() >= u64::from(SESSIONS));
+    let up = place.up.as_ref().unwrap();
+    until("all sessions are over", || up.api("/api/lobby")["sessions"] == json!([]));
+    until("nothing of them is stored", || place.stored().is_empty());
+    // Hosts that nobody needs end after half a minute; what they leave is for the next.
+    until("hosts have ended", || place.hosts().len() <= SPARE);
+    assert_eq!(up.api("/api/health")["hosted_sessions"], 0);
+    if long.is_some() {
+        println!("gateway: {} kB in the end; hosts: {:?} kB", memory_kb(gateway), place.hosts().iter().map(|pid| memory_kb(*pid)).collect::<Vec<_>>());
+    }
+    up.signal("-INT");
+    assert!(place.up.take().unwrap().end().0);
+    assert_eq!(place.hosts(), Vec::<u32>::new());
+    for port in 21_200..21_300 {
+        std::net::TcpListener::bind(("127.0.0.1", port)).unwrap_or_else(|error| panic!("port {port}: {error}"));
+    }
+}
