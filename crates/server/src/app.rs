@@ -343,6 +343,14 @@ impl ServerApp {
         // Without sessions nobody wants to know.
         self.told.clear();
         if let Some(gateway) = &mut self.gateway {
+            if let Some(players) = &mut self.players {
+                while let Some((visitor, player)) = players.poll_visitor() {
+                    gateway.known(links, visitor, player);
+                }
+                while let Some((visitor, token)) = gateway.poll_question() {
+                    players.ask_visitor(now, visitor, &token);
+                }
+            }
             gateway.drain(now, links);
             if gateway.has_ended() && !self.stopping {
                 self.stop(links);

@@ -8,7 +8,7 @@ pub(crate) mod processes;
 pub(crate) mod settings;
 mod visitors;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 use sametick_session::gateway::{self, ClientId, Gateway};
@@ -19,6 +19,7 @@ use sametick_transport::clock::random;
 use sametick_transport::hub::{Key, Links};
 use sametick_transport::trunk::{Event, TrunkId, Trunks};
 use sametick_wire::control;
+use sametick_wire::identity::Token;
 
 use crate::hosting::{Downward, Upward};
 use catalog::Kept;
@@ -50,6 +51,9 @@ pub(crate) struct GatewaySide {
     lists: Lists,
     wake_at: Option<Time>,
     is_ending: bool,
+    /// Whether only those come in who have signed in, and whose tokens are to be looked up.
+    is_strict: bool,
+    questions: VecDeque<(u64, Token)>,
 }
 
 impl GatewaySide {
@@ -79,7 +83,14 @@ impl GatewaySide {
             lists,
             wake_at: Some(now),
             is_ending: false,
+            is_strict: false,
+            questions: VecDeque::new(),
         }
+    }
+
+    /// From now on only those come in who show a token that this server has given to somebody who has signed in.
+    pub fn set_strict(&mut self) {
+        self.is_strict = true;
     }
 
     /// When it wants to be woken.

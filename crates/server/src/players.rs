@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use sametick_sim::Time;
-use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayersStats, Question, Ticket, Token, Write};
+use sametick_store::players::{
+    Answer, Found, Keeper, KeeperOptions, PlayerId, PlayersStats, Question, Ticket, Token, Write,
+};
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::{random, unix_ms};
 use sametick_wire::Member;
@@ -25,6 +27,9 @@ const ASK_WITHIN_US: u64 = 3_000_000;
 const LOOK_EVERY_US: u64 = 1_000_000;
 const WARN_EVERY_US: u64 = 60_000_000;
 
+/// Visitors of the lobby are asked about with numbers from here on; members of rooms never get that far.
+const FIRST_VISITOR: u64 = 1 << 62;
+
 /// What is on disk once its ticket is said to be.
 enum Due {
     Mark(Mark),
@@ -43,6 +48,8 @@ pub struct Players {
     waiting: VecDeque<(Ticket, Time, Member, Question)>,
     /// When it is looked next whether something is wrong.
     warn_at: Time,
+    /// Who visitors of the lobby are.
+    visitors: VecDeque<(u64, Option<PlayerId>)>,
 }
 
 impl Players {
@@ -69,6 +76,7 @@ impl Players {
             token_s,
             waiting: VecDeque::new(),
             warn_at: Time::ZERO,
+            visitors: VecDeque::new(),
         })
     }
 
@@ -102,6 +110,35 @@ impl Players {
         }
     }
 
+    /// Asks whose token a visitor of the lobby has shown.
+    pub(crate) fn ask_visitor(&mut self, now: Time, visitor: u64, token: &Token) {
+        let question = Question {
+            token: Some(token.hash()),
+            player: None,
+            game: String::new(),
+            code: String::new(),
+            with_place: false,
+            now_unix_s: unix_ms() / 1_000,
+        };
+        self.ask(now, Member(FIRST_VISITOR + visitor), question);
+    }
+
+    /// Who a visitor of the lobby is; nobody if their token is none.
+    pub(crate) fn poll_visitor(&mut self) -> Option<(u64, Option<PlayerId>)> {
+        self.visitors.pop_front()
+    }
+
+    /// The answer to a question, to whoever it concerns.
+    fn answer(&mut self, now: Time, rooms: &mut Rooms, asker: u64, found: Option<Found>) {
+        match asker.checked_sub(FIRST_VISITOR) {
+            Some(visitor) if asker < 2 * FIRST_VISITOR => {
+                let player = found.and_then(|found| found.player).map(|known| known.id);
+                self.visitors.push_back((visitor, player));
+            }
+            _ => rooms.found(now, Member(asker), found),
+        }
+    }
+
     /// Has something written.
     pub fn save(&mut self, write: Write) {
         self.keeper.save(write);
@@ -131,7 +168,7 @@ impl Players {
                     if let Err(why) = &found {
                         tracing::error!(%why, "somebody could not be looked up");
                     }
-                    rooms.found(now, Member(member), found.ok());
+                    self.answer(now, rooms, member, found.ok());
                 }
                 Answer::Saved(ticket) => {
                     while let Some((_, due)) = self.marks.pop_front_if(|(known, _)| *known <= ticket) {
@@ -155,7 +192,7 @@ impl Players {
         }
         while let Some((.., member, _)) = self.waiting.pop_front_if(|(_, until, ..)| *until <= now) {
             any = true;
-            rooms.found(now, member, None);
+            self.answer(now, rooms, member.0, None);
         }
         self.warn(now);
         any

@@ -75,7 +75,11 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     app.set_lobby(lobby);
     let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
     let gatewaying = settings.gatewaying(role, &data, lists, pages_port)?;
-    app.set_gateway(gatewaying.start(clock.now(), bell).await?);
+    let mut gateway = gatewaying.start(clock.now(), bell).await?;
+    if identity.requires_tokens() {
+        gateway.set_strict();
+    }
+    app.set_gateway(gateway);
     if role == Role::Gateway {
         app.set_only_gateway();
     }

@@ -19,12 +19,18 @@ pub(crate) const SOCKET: &str = "/api/lobby/ws";
 /// What all messages here are about.
 const FEATURE: &str = "lobby";
 
+/// What somebody is told who has not signed in where that is asked for.
+const SIGN_IN: &str =
+    "sign in first: exchange a signed token at /api/session, and show the one you are given";
+
 /// Somebody who looks for a session.
 pub(super) struct Visitor {
     parley: Parley,
     client: ClientId,
     /// Who they are, once they have said so.
     player: Option<PlayerId>,
+    /// What they have shown, while it is looked up.
+    asked: Option<(u64, Token)>,
 }
 
 /// What is said first: who one was the last time.
@@ -71,7 +77,7 @@ impl GatewaySide {
                 self.next += 1;
                 self.clients.insert(client, key);
                 let parley = Parley::new(key, from.ip());
-                self.visitors.insert(key, Visitor { parley, client, player: None });
+                self.visitors.insert(key, Visitor { parley, client, player: None, asked: None });
             }
             Talk::Ended(_) => {
                 if let Some(visitor) = self.visitors.remove(&key) {
@@ -95,7 +101,10 @@ impl GatewaySide {
         let Some(player) = visitor.player else {
             return match asked::<Greeting>(command, FEATURE) {
                 Ok(Greeting::Hello { token }) => {
-                    visitor.greet(links, seq, token.as_deref());
+                    let is_strict = self.is_strict;
+                    if let Some(token) = visitor.greet(links, seq, token.as_deref(), is_strict) {
+                        self.questions.push_back((visitor.client.0, token));
+                    }
                     if let Some(processes) = &mut self.processes {
                         processes.wake(now);
                     }
@@ -120,6 +129,23 @@ impl GatewaySide {
         }
     }
 
+    /// Whose token is to be looked up.
+    pub fn poll_question(&mut self) -> Option<(u64, Token)> {
+        self.questions.pop_front()
+    }
+
+    /// Who somebody is whose token was looked up.
+    pub fn known(&mut self, links: &mut Links, client: u64, player: Option<PlayerId>) {
+        let key = self.clients.get(&ClientId(client));
+        let Some(visitor) = key.and_then(|key| self.visitors.get_mut(key)) else { return };
+        if let Some((seq, token)) = visitor.asked.take() {
+            match player {
+                Some(player) => visitor.welcome(links, seq, player, &token),
+                None => visitor.parley.complain(links, seq, Code::BadToken, SIGN_IN),
+            }
+        }
+    }
+
     /// Tells everybody that it is over.
     pub fn hang_up(&mut self, links: &mut Links) {
         self.visitors.values().for_each(|visitor| visitor.parley.hang_up(links));
@@ -127,17 +153,31 @@ impl GatewaySide {
 }
 
 impl Visitor {
-    /// Whoever has a token is who they were; whoever has none is somebody new.
-    fn greet(&mut self, links: &mut Links, seq: u64, token: Option<&str>) {
+    /// Whoever has a token is who they were; whoever has none is somebody new, unless people have to sign in: then the token is to be
+    /// looked up.
+    fn greet(&mut self, links: &mut Links, seq: u64, token: Option<&str>, is_strict: bool) -> Option<Token> {
         let token = match token.map(Token::from_hex) {
+            None if is_strict => {
+                self.parley.complain(links, seq, Code::BadToken, SIGN_IN);
+                return None;
+            }
             None => Token::from_bytes(random()),
             Some(Some(token)) => token,
             Some(None) => {
                 let why = "`token` is one that this server has given, or none";
-                return self.parley.complain(links, seq, Code::BadToken, why);
+                self.parley.complain(links, seq, Code::BadToken, why);
+                return None;
             }
         };
-        let player = player_of(&token);
+        if is_strict {
+            self.asked = Some((seq, token));
+            return Some(token);
+        }
+        self.welcome(links, seq, player_of(&token), &token);
+        None
+    }
+
+    fn welcome(&mut self, links: &mut Links, seq: u64, player: PlayerId, token: &Token) {
         self.player = Some(player);
         let you = Greeted::You { player, token: token.to_hex() };
         self.parley.say(links, &Answer { seq: Some(seq), feature: FEATURE, answer: you });

@@ -206,7 +206,7 @@ fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
         (
             "--config unknown.toml".into(),
             "unknown.toml line 4: there is no setting \"port\"; there are listen, udp, quic, wt, data, tls-cert, \
-             tls-key, origin, secret-file, hold, token-days, ticks-per-packet, store, keeper, keep-sessions, status, trace, behind-proxy, and the \
+             tls-key, origin, secret-file, hold, token-days, ticks-per-packet, store, keeper, keep-sessions, status, trace, hosts, host-ports, spare-hosts, host-address, behind-proxy, and the \
              section [identity]"
                 .into(),
         ),

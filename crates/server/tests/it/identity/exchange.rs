@@ -89,6 +89,24 @@ fn whoever_has_signed_in_plays_and_nobody_else_does() {
 }
 
 #[test]
+fn whoever_has_signed_in_is_who_they_are_in_the_lobby_and_nobody_else_comes_in() {
+    let key = Key::new("one", Algorithm::Es256);
+    let stage = Stage::new(&[&key], &["--jwt-algorithm", "ES256", "--host-ports", "off"]);
+    let answer = stage.show(&key.sign(&claims_with(&json!({})))).json();
+    block_on(async {
+        let mut socket = Socket::at(stage.up.addr, "/api/lobby/ws").await.unwrap();
+        let hello = |token: Value| json!({"v": 2, "kind": "command", "seq": 1, "feature": "lobby", "action": "hello", "payload": {"token": token}});
+        for bad in [Value::Null, "0".repeat(32).into(), "zz".into()] {
+            socket.say(&hello(bad)).await;
+            assert_eq!(socket.hear_kind("error").await["code"], "bad_token");
+        }
+        socket.say(&hello(answer["token"].clone())).await;
+        let you = socket.hear_kind("answer").await["answer"]["you"].clone();
+        assert_eq!((&you["player"], &you["token"]), (&answer["player"], &answer["token"]));
+    });
+}
+
+#[test]
 fn a_good_token_is_exchanged_and_every_other_is_refused_with_its_code() {
     let (key, other) = (Key::new("k", Algorithm::Rs256), Key::new("k", Algorithm::EdDsa));
     let stage = Stage::new(&[&key], &["--audience", "game", "--authorized-party", "https://game.example"]);

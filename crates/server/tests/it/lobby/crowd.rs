@@ -48,7 +48,10 @@ fn of_many_sessions_that_were_played_nothing_is_left() {
             let (gateway_kb, began) = (memory_kb(gateway), place.hosts().len());
             let report = load(&place, MANY, seconds);
             println!("{}", serde_json::to_string_pretty(&report).unwrap());
-            println!("gateway: {gateway_kb} kB before, {} kB after; {began} hosts before", memory_kb(gateway));
+            println!(
+                "gateway: {gateway_kb} kB before, {} kB after; {began} hosts before",
+                memory_kb(gateway)
+            );
             report
         }
     };
@@ -60,12 +63,17 @@ fn of_many_sessions_that_were_played_nothing_is_left() {
     until("hosts have ended", || place.hosts().len() <= SPARE);
     assert_eq!(up.api("/api/health")["hosted_sessions"], 0);
     if long.is_some() {
-        println!("gateway: {} kB in the end; hosts: {:?} kB", memory_kb(gateway), place.hosts().iter().map(|pid| memory_kb(*pid)).collect::<Vec<_>>());
+        println!(
+            "gateway: {} kB in the end; hosts: {:?} kB",
+            memory_kb(gateway),
+            place.hosts().iter().map(|pid| memory_kb(*pid)).collect::<Vec<_>>()
+        );
     }
     up.signal("-INT");
     assert!(place.up.take().unwrap().end().0);
     assert_eq!(place.hosts(), Vec::<u32>::new());
     for port in 21_200..21_300 {
-        std::net::TcpListener::bind(("127.0.0.1", port)).unwrap_or_else(|error| panic!("port {port}: {error}"));
+        std::net::TcpListener::bind(("127.0.0.1", port))
+            .unwrap_or_else(|error| panic!("port {port}: {error}"));
     }
 }
