@@ -1,0 +1,1 @@
+setInterval(()=>self.postMessage(null),1e3);
