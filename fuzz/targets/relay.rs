@@ -17,9 +17,11 @@ use sametick_lockstep::message::{
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_lockstep::session::{Facts, Member, Save, SessionId};
+use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time};
 use sametick_wire::Channel;
+use sametick_wire::identity::PlayerId;
 
 /// From nothing to a session that is given up.
 const STEPS_US: [u64; 4] = [1_000, 16_667, 500_000, 11_000_000];
@@ -160,6 +162,15 @@ impl World {
             6 if argument == 7 => self.relay.handle(self.now, Input::Kick(member, "enough")),
             6 if argument >= 3 => self.give_or_want(member, argument),
             6 => self.relay.handle(self.now, Input::Closed(member, Leaving::TimedOut)),
+            7 if argument >= 6 => {
+                let Some((what, after)) = rest.split_first() else { return rest };
+                let input = match argument {
+                    6 => Input::Assigned(member, terms(*what)),
+                    _ => Input::End(key(*what), "enough"),
+                };
+                self.relay.handle(self.now, input);
+                return after;
+            }
             _ => {
                 let (part, after) = part(rest);
                 self.say(member, Channel::ALL[usize::from(argument) % 6], part);
@@ -277,10 +288,21 @@ impl World {
         self.relay.handle(self.now, Input::Message(member, channel, bytes));
     }
 
+    /// Who takes part on terms does so once, on a seat of their own.
+    fn check_terms(&self) {
+        for (_, session) in self.relay.sessions() {
+            let known = || session.participants().filter(|it| it.player.is_some());
+            let players: BTreeSet<_> = known().map(|it| it.player).collect();
+            let seats: BTreeSet<_> = session.participants().filter_map(|it| it.seat).collect();
+            let seated = session.participants().filter(|it| it.seat.is_some()).count();
+            assert_eq!((players.len(), seats.len()), (known().count(), seated));
+        }
+    }
+
     fn drain(&mut self) {
         for _ in 0..MAX_OUTPUTS {
             match self.relay.poll_output(&mut self.buf) {
-                Output::WakeAt(_) | Output::Wait => return,
+                Output::WakeAt(_) | Output::Wait => return self.check_terms(),
                 Output::Judge(id, tick) => self.judge = Some((id, tick)),
                 Output::WantSave(id, tick) => self.wanted = Some((id, tick)),
                 Output::Save(id) => {
@@ -331,6 +353,19 @@ impl World {
 fn key(argument: u8) -> SessionKey {
     let name = if argument & 1 == 0 { "den" } else { "attic" };
     SessionKey { build: BuildId::from_bytes([argument >> 1; 16]), name: name.into() }
+}
+
+/// One of four players, on any seat or on none.
+fn terms(what: u8) -> Terms {
+    Terms {
+        player: PlayerId(u128::from(what & 3)),
+        name: String::new(),
+        seat: (what & 4 == 0).then_some(Seat(u16::from(what >> 3 & 3))),
+        setup: vec![],
+        seed: 0,
+        seats: 3,
+        listed: false,
+    }
 }
 
 /// A log of these bytes: of the first three are made how often it was taken up again, whether there is a save, and after

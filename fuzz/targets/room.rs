@@ -10,10 +10,11 @@ use std::collections::VecDeque;
 use sametick_arena::{Arena, Input, Setup, pilot};
 use sametick_fuzz::part;
 use sametick_room::HostConfig;
-use sametick_room::host::{self, Host};
+use sametick_room::host::{self, Host, Known};
 use sametick_room::view::{self, JoinAs, View};
 use sametick_sim::record::Leaving;
 use sametick_sim::{Seat, Time, Whose};
+use sametick_wire::identity::PlayerId;
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 
@@ -109,6 +110,7 @@ impl World {
                     self.messages.push_back(message);
                 }
             }
+            4 if argument & 16 != 0 => self.decide(argument),
             4 => self.pass(argument),
             5 if self.views.len() < 6 && argument & 1 == 0 => self.join(),
             5 => {
@@ -129,6 +131,15 @@ impl World {
             }
         }
         rest
+    }
+
+    /// It was decided who comes next, and where they sit.
+    fn decide(&mut self, argument: u8) {
+        let (player, seat) = (PlayerId(u128::from(argument & 1)), Seat(u16::from(argument >> 1 & 3)));
+        let seat = Some(seat).filter(|_| argument & 8 == 0);
+        let known = Known { player, seat, is_firm: true, kept: &[], character: &[] };
+        let member = self.views.last().map_or(Member(0), |(member, _)| *member);
+        self.host.handle(self.now, host::Input::Known(member, known));
     }
 
     fn pass(&mut self, argument: u8) {

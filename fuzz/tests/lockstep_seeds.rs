@@ -189,7 +189,17 @@ fn relays() -> Vec<Seed> {
     let made_up = [who(0, 5, 6), 12, 1, 4, 1, 0xff, 0x55, 0x55, 0x15, 0x55, 0x95, 0x11, 0x55, 0];
     let first = [who(0, 0, 0), who(0, 1, 0)];
     let found = first.into_iter().chain(made_up).chain([who(0, 5, 2); 6]).chain(play());
+    // Whoever drives it says who sits where; two change seats, the relay is killed, and at last it is ended.
+    let on_terms = |member: u8, seat: u8| {
+        [who(member, 0, 0), who(member, 7, 6), (member & 1) | seat << 3, who(member, 1, 4)]
+    };
+    let sit = |a: u8, b: u8| on_terms(0, a).into_iter().chain(on_terms(1, b)).chain([who(0, 5, 5)]);
+    let change = || on_terms(2, 1).into_iter().chain(on_terms(3, 2)).chain([who(0, 5, 2); 3]);
+    let killed_on_terms = || [who(2, 5, 4)].into_iter().chain(sit(1, 2)).chain([who(0, 5, 2); 6]);
+    let over = [who(0, 7, 7), 0];
+    let terms = sit(2, 1).chain(wait).chain(play()).chain(change()).chain(killed_on_terms()).chain(over);
     vec![
+        ("relay", "terms", terms.collect()),
         ("relay", "killed", killed.collect()),
         ("relay", "ended", ended.collect()),
         ("relay", "found", found.collect()),

@@ -33,16 +33,7 @@ type Seed = (&'static str, &'static str, Vec<u8>);
 fn seeds_are_of_this_protocol() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
     let write = std::env::var_os("SEEDS").is_some_and(|what| what == "write");
-    let all = [
-        packets(),
-        vec![bits()],
-        hellos(),
-        answers(),
-        connection_ids(),
-        networks(),
-        links(),
-        pairs(),
-    ];
+    let all = [packets(), vec![bits()], hellos(), answers(), connection_ids(), networks(), links(), pairs()];
     for (target, name, bytes) in all.concat() {
         let path = folder.join(target).join(name);
         if write {

@@ -3,7 +3,6 @@
 //! The same envelopes travel as JSON in text frames and as MessagePack in binary ones. Nothing here knows a game, a room or a
 //! socket; docs/protocol.md shows every message.
 
-use sametick_transport::endpoint::Words;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,16 +23,6 @@ pub enum Encoding {
     Json,
     /// In binary frames.
     MessagePack,
-}
-
-impl Encoding {
-    /// A frame with what was [encoded](encode).
-    pub fn words(self, bytes: Vec<u8>) -> Words {
-        match self {
-            Encoding::Json => Words::Text(String::from_utf8(bytes).expect("JSON is text")),
-            Encoding::MessagePack => Words::Binary(bytes),
-        }
-    }
 }
 
 /// What was wrong, for programs.

@@ -175,3 +175,13 @@ fn game_of<'a>(games: &'a Games, name: Option<&str>) -> Result<&'a dyn AnyGame, 
         (None, _) => Err(format!("say which game with ?game=NAME; there are: {}", names())),
     }
 }
+
+impl Encoding {
+    /// A frame with what was [encoded](super::envelope::encode).
+    pub fn words(self, bytes: Vec<u8>) -> Words {
+        match self {
+            Encoding::Json => Words::Text(String::from_utf8(bytes).expect("JSON is text")),
+            Encoding::MessagePack => Words::Binary(bytes),
+        }
+    }
+}
