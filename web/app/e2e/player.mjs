@@ -20,8 +20,8 @@ export class Player {
   /** What the page makes of the session, all of the same moment. Empty before a game is loaded. */
   look() {
     return this.page.evaluate(() => {
-      const { status, hud, diagnostics, tick } = window.sametick ?? {};
-      return { status, hud, diagnostics, tick, visible: !document.hidden };
+      const { status, hud, diagnostics, tick, session } = window.sametick ?? {};
+      return { status, hud, diagnostics, tick, session, visible: !document.hidden };
     });
   }
 

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import dgram from "node:dgram";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -14,6 +14,12 @@ const PROGRAM = process.env.SAMETICK ?? "sametick";
 /** Where the server listens, and where the proxy in front of it does: the same port of another loopback address. */
 export const SERVER_IP = "127.0.0.1";
 export const PROXY_IP = "127.0.0.2";
+
+/** So many sessions a server here has place for. */
+const HOSTS = 4;
+
+/** Where a row of free ports is looked for: below those that systems give to anybody. */
+const ROWS = { from: 20_000, to: 32_000 };
 
 /** Servers that run: none outlives us, whatever ends us. */
 const running = new Set();
@@ -33,7 +39,7 @@ export class Server {
   /** `secret`: the passphrase, if there should be one. */
   static async start({ secret } = {}) {
     const folder = await mkdtemp(path.join(os.tmpdir(), "sametick-e2e-"));
-    const server = new Server(folder, await freePorts(), secret);
+    const server = new Server(folder, { ...(await freePorts()), hosts: await freeRow(HOSTS) }, secret);
     if (secret) await writeFile(server.#secretFile(), `${secret}\n`);
     await server.run();
     return server;
@@ -61,6 +67,7 @@ export class Server {
   async run() {
     const { web, udp, quic } = this.ports;
     const words = ["up", "--listen", `${SERVER_IP}:${web}`, "--udp", udp, "--quic", quic, "--data", this.folder];
+    words.push("--host-ports", `${this.ports.hosts[0]}-${this.ports.hosts.at(-1)}`, "--spare-hosts", 1);
     if (this.secret) words.push("--secret-file", this.#secretFile());
     this.#child = spawn(PROGRAM, words.map(String), { stdio: ["ignore", "pipe", "pipe"] });
     running.add(this.#child);
@@ -80,8 +87,27 @@ export class Server {
     running.delete(this.#child);
   }
 
+  /** The processes in which its sessions run. They outlive it when it is killed. */
+  async hosts() {
+    const found = [];
+    for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
+      const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
+      const is_ours = words[1] === "host" && words.some((word) => word.startsWith(this.folder));
+      if (is_ours) found.push({ pid: Number(pid), port: Number(words[words.indexOf("--listen") + 1]?.split(":").at(-1)) });
+    }
+    return found;
+  }
+
+  /** Kills the host at a port, without a word to anybody. */
+  async killHost(port) {
+    const host = (await this.hosts()).find((host) => host.port === port);
+    if (!host) throw new Error(`no host is at port ${port}`);
+    process.kill(host.pid, "SIGKILL");
+  }
+
   async close() {
     await this.kill();
+    for (const { pid } of await this.hosts()) process.kill(pid, "SIGKILL");
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -115,8 +141,19 @@ async function freePorts() {
   }
 }
 
-async function holdPort() {
-  const tcp = net.createServer().listen(0, SERVER_IP);
+/** So many ports in a row that nobody has. */
+async function freeRow(count) {
+  for (;;) {
+    const first = ROWS.from + Math.floor(Math.random() * (ROWS.to - ROWS.from - count));
+    const row = Array.from({ length: count }, (_, at) => first + at);
+    const held = await Promise.allSettled(row.map((port) => holdPort(port)));
+    await Promise.all(held.map(({ value }) => value?.release()));
+    if (held.every(({ status }) => status === "fulfilled")) return row;
+  }
+}
+
+async function holdPort(wanted = 0) {
+  const tcp = net.createServer().listen(wanted, SERVER_IP);
   await once(tcp, "listening");
   const { port } = tcp.address();
   const udp = dgram.createSocket("udp4");

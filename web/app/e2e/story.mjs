@@ -64,6 +64,16 @@ export class Stage {
     return proxy;
   }
 
+  /** The way to a server and to all its hosts, through one thing that can be cut. */
+  async network(server) {
+    const proxies = await Promise.all([server.ports.web, ...server.ports.hosts].map((port) => Proxy.start(port)));
+    this.#proxies.push(...proxies);
+    return {
+      cut: () => proxies.forEach((proxy) => proxy.cut()),
+      heal: () => proxies.forEach((proxy) => proxy.heal()),
+    };
+  }
+
   /** Somebody new, at this address. `look`: size, colour scheme and the like, as for a browser context. */
   async player(name, address, look = {}) {
     const context = await (await theBrowser()).newContext({ viewport: DESKTOP, ...look });

@@ -1,0 +1,187 @@
+// Strangers find each other, sit down, play, lose their connection, come back, and play again.
+
+import assert from "node:assert/strict";
+import { Member, direct, own } from "./member.mjs";
+import { Player } from "./player.mjs";
+import { story } from "./story.mjs";
+
+const PASSWORD = "open sesame";
+
+async function comes(stage, name, address) {
+  return new Member(await stage.player(name, address));
+}
+
+/** Two people in a game; the first made the session, and comes through what can be cut. */
+async function twoPlay(stage, form = {}) {
+  const server = await stage.server();
+  const network = await stage.network(server);
+  const ada = await comes(stage, "ada", `${server.proxied}/lobby`);
+  await ada.creates({ choose: ["scenario-short"], ...form });
+  const link = await ada.gathers();
+  const bob = await comes(stage, "bob", direct(link));
+  await bob.joins(form.password);
+  await bob.gathers();
+  await ada.sits(0);
+  await bob.sits(1);
+  await ada.isReady();
+  await bob.isReady();
+  await ada.element("start").click();
+  const before = await Promise.all([ada, bob].map(({ player }) => player.plays({ timeout_ms: 30_000 })));
+  assert.deepEqual(before.map(({ status }) => status.seat), [0, 1]);
+  return { server, network, ada, bob, link, before };
+}
+
+/** In the same game as before, on the same seat, and it goes on. */
+async function isBack({ player }, seat, before, options) {
+  const now = await player.sees("itself play again", ({ status, session }) => status?.state === "playing" && session.state.at === "in", options);
+  assert.deepEqual([now.status.seat, own(now.session).seat], [seat, seat]);
+  assert.equal(now.session.view.round, 1);
+  assert.ok(now.tick > before.diagnostics.agreed, `${now.tick} follows ${before.diagnostics.agreed}`);
+  await player.goesOn(now);
+  await player.agrees(await player.look());
+}
+
+story("a session with a password: no stranger tells a wrong one from no session at all", async (stage) => {
+  const server = await stage.server();
+  const ada = await comes(stage, "ada", `${server.address}/lobby`);
+  await ada.element("lobby-empty").waitFor();
+  await ada.creates({ password: PASSWORD, name: "Tuesday" });
+  const link = await ada.gathers();
+
+  const bob = await comes(stage, "bob", link);
+  await bob.joins("open barley");
+  const wrong = await bob.sent("not-found");
+  const nowhere = await comes(stage, "cyd", link.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")));
+  await nowhere.joins("open barley");
+  assert.equal(await nowhere.sent("not-found"), wrong);
+
+  await bob.joins(PASSWORD);
+  await bob.gathers();
+  await ada.player.page.locator('[data-testid="roster-row"]').nth(1).waitFor();
+  await bob.element("chat-input").fill("hello");
+  await bob.element("chat-send").click();
+  await ada.element("chat-line").getByText("hello").waitFor();
+  const dan = await comes(stage, "dan", link);
+  await dan.joins(PASSWORD);
+  await dan.sent("full");
+});
+
+story("two play, one is cut off and returns to the same seat; results, and a rematch", async (stage) => {
+  const { network, ada, bob, before } = await twoPlay(stage, { password: PASSWORD });
+  network.cut();
+  await ada.element("countdown").waitFor({ timeout: 20_000 });
+  await bob.player.sees("ada away", ({ session }) => session.view.people.some(({ away }) => away), { timeout_ms: 60_000 });
+  network.heal();
+  await isBack(ada, 0, before[0], { timeout_ms: 30_000 });
+  await bob.player.sees("ada back", ({ session }) => !session.view.people.some(({ away }) => away));
+
+  await Promise.all([ada.playsToTheEnd(), bob.playsToTheEnd()]);
+  assert.equal(await ada.element("score-row").count(), 2);
+  const { session } = await ada.player.look();
+  assert.ok(JSON.parse(session.view.results).scores.some(({ won, points }) => won && points === 5), session.view.results);
+  await bob.element("waits").waitFor();
+  await ada.element("rematch").click();
+  await bob.gathers();
+  const again = await bob.isIn("lobby");
+  assert.deepEqual([own(again.session).seat, own(again.session).ready], [1, false]);
+  await ada.isReady();
+  await ada.element("start").click();
+  const second = await bob.player.plays({ timeout_ms: 30_000 });
+  assert.equal(second.session.view.round, 2);
+}, { timeout_ms: 180_000 });
+
+story("a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed", async (stage) => {
+  const { server, ada, bob, link, before } = await twoPlay(stage);
+  const port = Number((await hostOf(ada)).split(":").at(-1));
+  await server.killHost(port);
+  await bob.player.sees("that it is cut off", ({ session }) => session.state.at === "away");
+  await isBack(ada, 0, before[0], { timeout_ms: 45_000 });
+  await isBack(bob, 1, before[1], { timeout_ms: 45_000 });
+
+  await server.kill();
+  const during = await Promise.all([ada, bob].map(({ player }) => player.look()));
+  await Promise.all([ada.player.goesOn(during[0]), bob.player.goesOn(during[1])]);
+  await server.run();
+  const cyd = await comes(stage, "cyd", `${server.address}/lobby`);
+  await cyd.element("lobby-row").waitFor({ timeout: 20_000 });
+  await cyd.player.page.goto(direct(link));
+  await cyd.joins();
+  await cyd.sent("full");
+  for (const { player } of [ada, bob]) assert.equal((await player.look()).session.state.at, "in");
+}, { timeout_ms: 180_000 });
+
+/** Where the host of somebody's session is. */
+function hostOf({ player }) {
+  return player.page.evaluate(() => window.sametick.session.address);
+}
+
+story("a reload comes back to the seat, and a second tab takes over until it is asked not to", async (stage) => {
+  const server = await stage.server();
+  const ada = await comes(stage, "ada", `${server.address}/lobby`);
+  await ada.creates();
+  const link = await ada.gathers();
+  await ada.sits(1);
+  await ada.player.page.reload();
+  await ada.gathers();
+  await ada.player.sees("its seat", ({ session }) => own(session)?.seat === 1);
+
+  const page = await ada.player.page.context().newPage();
+  const second = new Member(new Player("ada again", page).listen());
+  await page.goto(link);
+  await second.joins();
+  await second.gathers();
+  await ada.sent("elsewhere");
+  await second.player.sees("the same seat", ({ session }) => own(session)?.seat === 1);
+  await ada.element("way-here").click();
+  await ada.gathers();
+  await second.sent("elsewhere");
+  const secrets = await page.evaluate(() => Object.keys(localStorage).filter((key) => /session/.test(key)));
+  assert.deepEqual(secrets, []);
+});
+
+story("whoever runs a session changes it, asks somebody to leave, and keeps them out", async (stage) => {
+  const server = await stage.server();
+  const ada = await comes(stage, "ada", `${server.address}/lobby`);
+  await ada.creates();
+  const link = await ada.gathers();
+  const bob = await comes(stage, "bob", link);
+  await bob.joins();
+  await bob.gathers();
+  await bob.sits(0);
+  await ada.element("change-open").click();
+  await ada.element("seats-2").check({ force: true });
+  await ada.element("change-submit").click();
+  await bob.element("seat-3").waitFor();
+
+  await ada.element("kick-open").click();
+  await ada.element("kick").click();
+  await bob.sent("kicked");
+  await bob.element("way-again").click();
+  await bob.gathers();
+  await ada.element("kick-open").click();
+  await ada.element("ban").click();
+  await bob.sent("banned");
+  await bob.player.page.goto(link);
+  await bob.joins();
+  await bob.sent("banned");
+});
+
+story("the lobby lists what was asked for, and says so while the gateway is gone", async (stage) => {
+  const server = await stage.server();
+  const ada = await comes(stage, "ada", `${server.address}/lobby`);
+  await ada.creates({ name: "Tuesday" });
+  const cyd = await comes(stage, "cyd", `${server.address}/lobby`);
+  await cyd.element("lobby-row").getByText("Tuesday").waitFor();
+  await cyd.element("filter-game").selectOption("arena");
+  await cyd.element("lobby-empty").waitFor();
+  await cyd.element("filter-none").click();
+  await cyd.element("lobby-row").waitFor();
+  await server.kill();
+  await cyd.element("gone").waitFor();
+  await ada.element("chat-input").fill("still here");
+  await ada.element("chat-send").click();
+  await ada.element("chat-line").getByText("still here").waitFor();
+  await server.run();
+  await cyd.element("gone").waitFor({ state: "detached", timeout: 20_000 });
+  await cyd.element("lobby-row").getByText("Tuesday").waitFor();
+});

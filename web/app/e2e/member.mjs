@@ -1,0 +1,78 @@
+// Somebody in a session that people gather in: what they press on its page, and what they see there.
+
+import { PROXY_IP, SERVER_IP } from "./server.mjs";
+import { until } from "./until.mjs";
+
+export class Member {
+  constructor(player) {
+    this.player = player;
+  }
+
+  element(id) {
+    return this.player.element(id);
+  }
+
+  /** Makes a session from the lobby. `choose`: ids of choices to press in the form. */
+  async creates({ password = "", choose = [], name = "" } = {}) {
+    await this.element("create-open").click();
+    if (name) await this.element("create-name").fill(name);
+    for (const id of choose) await this.element(id).check({ force: true });
+    await this.element("create-password").fill(password);
+    await this.element("create-submit").click();
+    await this.gathers();
+  }
+
+  /** At the door of a session. */
+  async joins(password = "") {
+    if (password) await this.element("password").fill(password);
+    await this.element("join-submit").click();
+  }
+
+  async gathers() {
+    await this.element("gathering").waitFor({ timeout: 20_000 });
+    return this.element("share-link").inputValue();
+  }
+
+  async sits(seat) {
+    await this.element(`seat-${seat}`).click();
+    await this.player.sees(`itself at seat ${seat}`, ({ session }) => own(session)?.seat === seat);
+  }
+
+  async isReady() {
+    await this.element("ready").click();
+    await this.player.sees("that it is ready", ({ session }) => own(session)?.ready);
+  }
+
+  /** In the session again, and in this phase. */
+  isIn(phase, options) {
+    return this.player.sees(`itself in the session, ${phase}`, ({ session }) => session?.state.at === "in" && session.view.phase === phase, options);
+  }
+
+  /** The screen of this name is shown. */
+  async sent(name, options) {
+    const screen = this.player.page.locator(`[data-screen="${name}"]`);
+    await screen.waitFor({ timeout: 15_000, ...options });
+    return screen.innerText();
+  }
+
+  /** Serves whenever it is asked to, and otherwise lets balls pass. */
+  async playsToTheEnd() {
+    await until(`${this.player.name}'s game ends`, async () => {
+      const { hud, session } = await this.player.look();
+      if (session?.view?.phase === "results") return true;
+      if (hud?.phase === "serving") await this.player.page.keyboard.press("Space");
+      return false;
+    }, { timeout_ms: 90_000 });
+    await this.element("results").waitFor();
+  }
+}
+
+/** What a session knows of whoever looks. */
+export function own(session) {
+  return session?.view?.people.find(({ player }) => player === session.you);
+}
+
+/** The same link for somebody who does not come through the proxy. */
+export function direct(link) {
+  return link.replace(PROXY_IP, SERVER_IP);
+}
