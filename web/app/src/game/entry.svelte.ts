@@ -100,7 +100,7 @@ export class Entry {
 }
 
 /** Whether there is a token: the last one or, where players sign in, one that was handed over just now. */
-function takeToken(is_signed_in: boolean): boolean {
+export function takeToken(is_signed_in: boolean): boolean {
   if (is_signed_in && settings.offered_token) settings.token = settings.offered_token;
   settings.offered_token = null;
   return settings.token !== null;

@@ -7,9 +7,9 @@ const SETTINGS: Settings = { name: "T", game: "pong", mode: "lockstep", scenario
 const SUMMARY: Summary = { session: "4d", settings: SETTINGS, phase: "lobby", players: 1, seats: 2, locked: false };
 const GO = { session: "4d", address: ":8081", ticket: "2030" };
 
-function begun(token: string | null = null) {
+function begun(token: string | null = null, signs_in = false) {
   const world = new TestWorld();
-  const needs = { world, address: () => Promise.resolve("ws://gateway"), token, changed: () => {} };
+  const needs = { world, address: () => Promise.resolve("ws://gateway"), token, signsIn: () => signs_in, changed: () => {} };
   const gateway = new Gateway(needs);
   return { world, needs, gateway };
 }
@@ -96,6 +96,25 @@ test("what is not understood is refused, and whoever stops waiting asks no more"
   world.newest.tell({ kind: "error", code: "bad_payload", seq: world.newest.last?.seq });
   expect(await joined).toEqual({ refused: "bad_payload" });
   expect(gateway.seen.at).toBe("closed");
+});
+
+test("a token that is no good makes somebody new, or asks to sign in", async () => {
+  for (const signs_in of [false, true]) {
+    const { world, needs, gateway } = begun("bad", signs_in);
+    gateway.use();
+    await world.settle();
+    world.newest.onopen?.();
+    world.newest.tell({ kind: "error", code: "bad_token", seq: world.newest.last?.seq });
+    await world.settle();
+    expect([gateway.seen.at, needs.token]).toEqual(signs_in ? ["sign-in", "bad"] : ["gone", null]);
+    const before = world.sockets.length;
+    await world.settle(10_000);
+    expect(world.sockets.length > before).toBe(!signs_in);
+    needs.token = "good";
+    gateway.retry();
+    await welcome(world);
+    expect(gateway.seen.at).toBe("open");
+  }
 });
 
 test("while it is gone it is tried less and less often, and at once when somebody asks", async () => {

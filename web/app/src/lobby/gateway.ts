@@ -15,7 +15,8 @@ const TRY_AGAIN_MS = 1_000;
 const PINGS = 5;
 
 export interface GatewaySeen {
-  at: "closed" | "connecting" | "open" | "gone";
+  /** `sign-in`: nobody is let in who has not signed in, and that is done elsewhere. */
+  at: "closed" | "connecting" | "open" | "gone" | "sign-in";
   /** When it is tried again, while it is gone. */
   retry_at_ms: number;
   rtt_ms: number | null;
@@ -32,6 +33,8 @@ export interface GatewayNeeds {
   address(): Promise<string>;
   /** Who one is, from last time. */
   token: string | null;
+  /** Whether that is only for those who have signed in. */
+  signsIn(): boolean;
   changed(seen: GatewaySeen): void;
 }
 
@@ -67,7 +70,7 @@ export class Gateway {
 
   /** Tries now instead of later. */
   retry = (): void => {
-    if (this.seen.at === "gone" && this.users > 0) void this.connect();
+    if ((this.seen.at === "gone" || this.seen.at === "sign-in") && this.users > 0) void this.connect();
   };
 
   /** Keeps telling which sessions there are of this kind. */
@@ -133,17 +136,23 @@ export class Gateway {
     const answer = await line.ask("hello", { token: this.needs.token }).catch(() => null);
     if (!answer || line !== this.line) return;
     const you = answer.answer?.you;
-    if (!you) {
-      // A token that is no good is no reason to stay outside.
-      this.needs.token = null;
-      line.close();
-      return this.gone();
-    }
+    if (!you) return this.unknown(line);
     this.failures = 0;
     this.needs.token = you.token;
     this.show({ at: "open", you: you.player });
     this.list();
     for (const waiting of this.waiting) this.send(waiting);
+  }
+
+  /** A token that is no good is no reason to stay outside, unless people sign in. */
+  private unknown(line: Line): void {
+    line.close();
+    if (!this.needs.signsIn()) {
+      this.needs.token = null;
+      return this.gone();
+    }
+    this.line = null;
+    this.show({ at: "sign-in" });
   }
 
   private list(): void {

@@ -1,22 +1,32 @@
 // The gateway of this page's server, for every part of the page that needs it, and tickets on the way to a session.
 
 import { socketQuery } from "../api";
+import { takeToken } from "../game/entry.svelte";
+import { presence } from "../presence.svelte";
 import { settings } from "../settings.svelte";
 import { gatewayOf } from "./address";
 import { Gateway, type GatewaySeen } from "./gateway";
 import type { Go, SessionId } from "./protocol";
 import { browser } from "./world";
 
+function signsIn(): boolean {
+  return presence.server?.sign_in ?? false;
+}
+
 class Lobby {
   readonly gateway = new Gateway({
     world: browser,
     address: async () => `${gatewayOf(location)}/api/lobby/ws${await socketQuery()}`,
+    // Where players sign in, they are who they are in rooms.
     get token() {
-      return settings.lobby_token;
+      if (!signsIn()) return settings.lobby_token;
+      takeToken(true);
+      return settings.token;
     },
     set token(token) {
-      settings.lobby_token = token;
+      if (!signsIn()) settings.lobby_token = token;
     },
+    signsIn,
     changed: (seen) => (this.seen = seen),
   });
   seen: GatewaySeen = $state.raw(this.gateway.seen);
