@@ -86,8 +86,9 @@ story("two play, one is cut off and returns to the same seat; results, and a rem
   assert.deepEqual([own(again.session).seat, own(again.session).ready], [1, false]);
   await ada.isReady();
   await ada.element("start").click();
-  const second = await bob.player.plays({ timeout_ms: 30_000 });
-  assert.equal(second.session.view.round, 2);
+  const { session: second } = await bob.isIn("running");
+  assert.equal(second.view.round, 2);
+  await Promise.all([ada, bob].map(({ player }) => player.plays({ timeout_ms: 30_000 })));
 }, { timeout_ms: 180_000 });
 
 story("a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed", async (stage) => {

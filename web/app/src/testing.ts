@@ -4,7 +4,8 @@ import { sharedNow } from "./worker/messages";
 import type { Play } from "./game/play.svelte";
 import type { StaySeen } from "./lobby/stay";
 
-export function expose(play: Play): void {
+/** Until the returned function is called. */
+export function expose(play: Play): () => void {
   const latest = {
     get status() {
       return play.status;
@@ -32,7 +33,7 @@ export function expose(play: Play): void {
     /** Where a place of the game is on the page, for who wants to click there. */
     onPage: (x: number, y: number) => play.onpage?.({ x, y }) ?? null,
   };
-  show(latest);
+  return show(latest);
 }
 
 /** What a session page knows; never the tokens. */
@@ -46,8 +47,16 @@ export function exposeSession(seen: () => StaySeen): void {
 }
 
 /** Beside what is shown already. */
-function show(latest: object): void {
-  const shown = (window as { sametick?: object }).sametick ?? {};
-  Object.defineProperties(shown, Object.getOwnPropertyDescriptors(latest));
+function show(latest: object): () => void {
+  const shown: Record<string, unknown> = (window as { sametick?: Record<string, unknown> }).sametick ?? {};
+  const descriptors = Object.getOwnPropertyDescriptors(latest) as Record<string, PropertyDescriptor>;
+  Object.defineProperties(shown, descriptors);
   Object.assign(window, { sametick: shown });
+  return () => {
+    for (const [name, { get, value }] of Object.entries(descriptors)) {
+      const now = Object.getOwnPropertyDescriptor(shown, name);
+      // Whoever came after shows their own.
+      if (now?.get === get && now?.value === value) delete shown[name];
+    }
+  };
 }
