@@ -26,7 +26,7 @@ async function twoPlay(stage, form = {}) {
   await ada.isReady();
   await bob.isReady();
   await ada.element("start").click();
-  const before = await Promise.all([ada, bob].map(({ player }) => player.plays({ timeout_ms: 30_000 })));
+  const before = await Promise.all([ada, bob].map(async ({ player }) => player.agrees(await player.plays({ timeout_ms: 30_000 }))));
   assert.deepEqual(before.map(({ status }) => status.seat), [0, 1]);
   return { server, network, ada, bob, link, before };
 }
@@ -108,7 +108,16 @@ story("a host is killed in the middle of a game, then the gateway: everybody is 
   await cyd.player.page.goto(direct(link));
   await cyd.joins();
   await cyd.sent("full");
-  for (const { player } of [ada, bob]) assert.equal((await player.look()).session.state.at, "in");
+  const still = await Promise.all([ada, bob].map(({ player }) => player.look()));
+  assert.deepEqual(still.map(({ session }) => session.state.at), ["in", "in"]);
+
+  // Both at once: nobody is there to start the host again until the gateway is back.
+  await server.kill();
+  await server.killHost(port);
+  await ada.element("countdown").waitFor();
+  await server.run();
+  await isBack(ada, 0, still[0], { timeout_ms: 45_000 });
+  await isBack(bob, 1, still[1], { timeout_ms: 45_000 });
 }, { timeout_ms: 180_000 });
 
 /** Where the host of somebody's session is. */
