@@ -331,6 +331,10 @@ impl ServerApp {
     /// Carries out what anybody wants, and what follows from that for others. Returns whether somebody may have come or gone.
     fn settle(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
         let mut changed = self.drain(now, links, side);
+        if side.is_some() {
+            // What a link says concerns its game only; what becomes of games is looked at when time passes.
+            return changed;
+        }
         if let Some(mut sessions) = self.sessions.take() {
             while self.run_sessions(now, links, &mut sessions) {
                 changed |= self.drain(now, links, None);

@@ -284,6 +284,7 @@ impl HostSide {
         while let Some(done) = self.chores.poll() {
             self.host.handle(now, done);
         }
+        let mut any = false;
         loop {
             match self.host.poll_output() {
                 host::Output::WakeAt(at) => {
@@ -292,10 +293,13 @@ impl HostSide {
                 }
                 output => self.carry_out(links, output),
             }
+            any = true;
         }
         self.tell_where_to_play(links);
-        let running = self.host.sessions().filter(|session| session.phase() == Phase::Running).count();
-        self.count.set((self.host.sessions().count(), running));
+        if any {
+            let running = self.host.sessions().filter(|session| session.phase() == Phase::Running).count();
+            self.count.set((self.host.sessions().count(), running));
+        }
     }
 
     fn carry_out(&mut self, links: &mut Links, output: host::Output) {
