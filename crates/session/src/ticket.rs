@@ -112,7 +112,7 @@ impl Seal {
 
     /// Reads what somebody shows. Whether it was used its session knows.
     pub fn open(&self, now: Time, shown: &str) -> Result<Ticket, BadTicket> {
-        let bytes = read_hex(shown).ok_or(BadTicket::Forged)?;
+        let bytes = hex::read_hex(shown, MAX_TICKET).ok_or(BadTicket::Forged)?;
         let (said, mac) = bytes.split_last_chunk::<SEAL_LEN>().ok_or(BadTicket::Forged)?;
         let made = blake3::keyed_hash(&self.0, said);
         let is_ours = made.as_bytes().first_chunk::<SEAL_LEN>().is_some_and(|made| made.ct_eq(mac).into());
@@ -211,15 +211,6 @@ fn first<const N: usize>(hash: &blake3::Hash) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.iter_mut().zip(hash.as_bytes()).for_each(|(to, from)| *to = *from);
     bytes
-}
-
-fn read_hex(text: &str) -> Option<alloc::vec::Vec<u8>> {
-    if text.len() > 2 * MAX_TICKET {
-        return None;
-    }
-    let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
 #[cfg(test)]
