@@ -1,32 +1,12 @@
 // Every page in every state, as people see it: on a desktop and on a phone, in light and in dark. Somebody should look at
 // these pictures; what a program can see is that nothing sticks out at the side.
 
-import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
-import path from "node:path";
 import { Fighter } from "./fighter.mjs";
-import { DESKTOP, OUT, PHONE, story } from "./story.mjs";
+import { FOLDER, shoot, SIZES } from "./shots.mjs";
+import { story } from "./story.mjs";
 
-const FOLDER = path.join(OUT, "shots");
-const SIZES = {
-  desktop: { viewport: DESKTOP },
-  phone: { viewport: PHONE, deviceScaleFactor: 2, hasTouch: true, isMobile: true },
-};
 const PASSPHRASE = "open sesame, please";
-
-async function shoot(player, size, state) {
-  for (const colorScheme of ["light", "dark"]) {
-    await player.page.emulateMedia({ colorScheme });
-    await player.page.screenshot({
-      path: path.join(FOLDER, `${state}-${size}-${colorScheme}.png`),
-      // What fades in or changes its colour is shown as it will be.
-      animations: "disabled",
-      fullPage: state.startsWith("home"),
-    });
-  }
-  const wide = await player.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  assert.ok(wide <= 0, `${state} sticks out by ${wide} pixels on a ${size}`);
-}
 
 for (const [size, look] of Object.entries(SIZES)) {
   story(`every page is seen on a ${size}`, async (stage) => {

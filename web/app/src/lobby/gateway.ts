@@ -55,6 +55,8 @@ export class Gateway {
   private waiting = new Set<Waiting>();
   private filter: Filter | null = null;
   private pings: number[] = [];
+  /** The first ping of a connection is as slow as the page that is being loaded meanwhile. */
+  private is_first_ping = true;
 
   constructor(private readonly needs: GatewayNeeds) {}
 
@@ -176,6 +178,7 @@ export class Gateway {
   }
 
   private measured(rtt_ms: number): void {
+    if (this.is_first_ping) return void (this.is_first_ping = false);
     this.pings = [...this.pings, rtt_ms].slice(-PINGS);
     const sorted = [...this.pings].sort((a, b) => a - b);
     this.show({ rtt_ms: sorted[Math.floor(sorted.length / 2)] ?? null });
@@ -184,6 +187,7 @@ export class Gateway {
   private gone(): void {
     this.line = null;
     this.pings = [];
+    this.is_first_ping = true;
     const delay_ms = RETRIES_MS[this.failures++] ?? RETRIES_MS[RETRIES_MS.length - 1] ?? 0;
     this.show({ at: "gone", retry_at_ms: this.needs.world.now_ms() + delay_ms, rtt_ms: null });
     this.cancelRetry = this.needs.world.after(delay_ms, () => void this.connect());
