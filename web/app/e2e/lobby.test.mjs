@@ -93,8 +93,8 @@ story("two play, one is cut off and returns to the same seat; results, and a rem
 
 story("a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed", async (stage) => {
   const { server, ada, bob, link, before } = await twoPlay(stage);
-  const port = Number((await hostOf(ada)).split(":").at(-1));
-  await server.killHost(port);
+  const port = hostOf(await ada.player.look());
+  await server.endHost(port);
   await bob.player.sees("that it is cut off", ({ session }) => session.state.at === "away");
   await isBack(ada, 0, before[0], { timeout_ms: 45_000 });
   await isBack(bob, 1, before[1], { timeout_ms: 45_000 });
@@ -113,17 +113,30 @@ story("a host is killed in the middle of a game, then the gateway: everybody is 
 
   // Both at once: nobody is there to start the host again until the gateway is back.
   await server.kill();
-  await server.killHost(port);
+  await server.endHost(port);
   await ada.element("countdown").waitFor();
   await server.run();
   await isBack(ada, 0, still[0], { timeout_ms: 45_000 });
   await isBack(bob, 1, still[1], { timeout_ms: 45_000 });
 }, { timeout_ms: 180_000 });
 
-/** Where the host of somebody's session is. */
-function hostOf({ player }) {
-  return player.page.evaluate(() => window.sametick.session.address);
+/** The port of the host that somebody's session is at. */
+function hostOf({ session }) {
+  return Number(session.address.split(":").at(-1));
 }
+
+story("a host that is asked to end hands its session to another one, and the game goes on there", async (stage) => {
+  const { server, ada, bob, link, before } = await twoPlay(stage);
+  const port = hostOf(before[0]);
+  await server.endHost(port, "SIGTERM");
+  for (const [seat, member] of [ada, bob].entries()) {
+    await member.player.sees("another host", ({ session }) => hostOf({ session }) !== port, { timeout_ms: 60_000 });
+    await isBack(member, seat, before[seat], { timeout_ms: 30_000 });
+    assert.notEqual(direct(member.player.page.url()), direct(link));
+  }
+  await bob.player.page.reload();
+  await isBack(bob, 1, before[1], { timeout_ms: 30_000 });
+}, { timeout_ms: 120_000 });
 
 story("a reload comes back to the seat, and a second tab takes over until it is asked not to", async (stage) => {
   const server = await stage.server();

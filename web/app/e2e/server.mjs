@@ -98,11 +98,11 @@ export class Server {
     return found;
   }
 
-  /** Kills the host at a port, without a word to anybody. */
-  async killHost(port) {
+  /** Ends the host at a port: without a word to anybody, or by asking it to. */
+  async endHost(port, signal = "SIGKILL") {
     const host = (await this.hosts()).find((host) => host.port === port);
     if (!host) throw new Error(`no host is at port ${port}`);
-    process.kill(host.pid, "SIGKILL");
+    process.kill(host.pid, signal);
   }
 
   async close() {
