@@ -7,8 +7,8 @@ export interface Frame {
   /** What the session is called. */
   name: string;
   leave: () => void;
-  /** People and chat, beside the game. */
-  side: Snippet<[close: () => void]>;
+  /** People and chat, beside the game. `back`: to the game, and they stay. */
+  side: Snippet<[close: () => void, back: () => void]>;
   /** Somebody should look there first: they have no seat. */
   calls: boolean;
   /** Lines of chat that nobody has seen. */
