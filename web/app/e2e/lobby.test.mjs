@@ -67,7 +67,8 @@ story("a session with a password: no stranger tells a wrong one from no session 
 });
 
 story("two play, one is cut off and returns to the same seat; results, and a rematch", async (stage) => {
-  const { network, ada, bob, before } = await twoPlay(stage, { password: PASSWORD });
+  // Long enough to go on while one of them is away for half a minute.
+  const { network, ada, bob, before } = await twoPlay(stage, { password: PASSWORD, choose: ["scenario-classic"] });
   network.cut();
   await ada.element("countdown").waitFor({ timeout: 20_000 });
   await bob.player.sees("ada away", ({ session }) => session.view.people.some(({ away }) => away), { timeout_ms: 60_000 });
@@ -78,7 +79,7 @@ story("two play, one is cut off and returns to the same seat; results, and a rem
   await Promise.all([ada.playsToTheEnd(), bob.playsToTheEnd()]);
   assert.equal(await ada.element("score-row").count(), 2);
   const { session } = await ada.player.look();
-  assert.ok(JSON.parse(session.view.results).scores.some(({ won, points }) => won && points === 5), session.view.results);
+  assert.ok(JSON.parse(session.view.results).scores.some(({ won, points }) => won && points === 11), session.view.results);
   await bob.element("waits").waitFor();
   await ada.element("rematch").click();
   await bob.gathers();
@@ -89,7 +90,7 @@ story("two play, one is cut off and returns to the same seat; results, and a rem
   const { session: second } = await bob.isIn("running");
   assert.equal(second.view.round, 2);
   await Promise.all([ada, bob].map(({ player }) => player.plays({ timeout_ms: 30_000 })));
-}, { timeout_ms: 180_000 });
+}, { timeout_ms: 300_000 });
 
 story("a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed", async (stage) => {
   const { server, ada, bob, link, before } = await twoPlay(stage);

@@ -62,7 +62,7 @@ export class Member {
       if (session?.view?.phase === "results") return true;
       if (hud?.phase === "serving") await this.player.page.keyboard.press("Space");
       return false;
-    }, { timeout_ms: 90_000 });
+    }, { timeout_ms: 180_000 });
     await this.element("results").waitFor();
   }
 }
