@@ -157,10 +157,10 @@ impl GatewaySide {
         let wanting = self.gateway.wanting();
         let Some(processes) = &mut self.processes else { return };
         processes.wanted(now, wanting);
-        for (port, within_us) in processes.carry_out(now) {
+        for (port, said) in processes.carry_out(now) {
             let speaker = self.speakers.iter().find(|(_, speaker)| speaker.port == Some(port));
             if let Some((trunk, _)) = speaker {
-                self.trunks.send(*trunk, control::to_bytes(&Downward::End(within_us)));
+                self.trunks.send(*trunk, control::to_bytes(&said));
             }
         }
     }

@@ -69,6 +69,8 @@ pub(crate) enum Downward {
     Asked(ToHost),
     /// It is to end within so many microseconds, in order.
     End(u64),
+    /// It is not needed, and is to end unless it has got a session meanwhile.
+    EndIfIdle,
 }
 
 /// What the game of a session is to do.
@@ -365,6 +367,8 @@ impl HostSide {
         while let Some((gateway, heard)) = self.gateways.poll(self.folder.id) {
             match heard {
                 Downward::Asked(ask) => self.host.handle(now, host::Input::Gateway(gateway, ask)),
+                Downward::EndIfIdle if self.host.sessions().next().is_some() => {}
+                Downward::EndIfIdle => self.end(now, 0),
                 Downward::End(within_us) => {
                     tracing::info!("the gateway wants this host to end");
                     self.end(now, within_us);

@@ -194,9 +194,12 @@ impl Fleet {
 
     fn heard(&mut self, port: u16, sessions: usize, is_draining: bool) {
         let Some(place) = self.places.get_mut(&port) else { return };
+        let is_needed = sessions > 0 && !is_draining && self.draining_since.is_none();
         let since = match place.slot {
             Slot::Up { idle_since, .. } => idle_since,
             Slot::Free(_) | Slot::Starting(_) => None,
+            // It got a session before it was told to end, and stays.
+            Slot::Stopping(_) if is_needed => None,
             Slot::Stopping(_) | Slot::Killed => return,
         };
         (place.failures, place.has_sessions) = (0, false);

@@ -294,7 +294,10 @@ impl<C: Catalog> Gateway<C> {
                     self.send(number);
                 }
             }
-            FromHost::Bye(life) => self.catalog.bye(self.now, host, life),
+            FromHost::Bye(life) => {
+                self.catalog.bye(self.now, host, life);
+                self.place_elsewhere(host);
+            }
             FromHost::Placed { key, answer } => self.placed(host, key, &answer),
             FromHost::Reserved { ask, answer, exists } => self.reserved(host, ask, answer, exists),
             FromHost::Offer { session, life, settings, stored } if session.host == host => {
@@ -329,6 +332,20 @@ impl<C: Catalog> Gateway<C> {
                 }
                 Err(refusal) => self.finish(number, Reply::Refused(*refusal)),
             }
+        }
+    }
+
+    /// A host has ended, and answers nothing more: what was asked of it is asked of others.
+    fn place_elsewhere(&mut self, host: HostId) {
+        let is_asked = |pending: &Pending| pending.host == Some(host) && pending.settings.is_some();
+        let asked: Vec<u64> =
+            self.pending.iter().filter(|(_, pending)| is_asked(pending)).map(|(number, _)| *number).collect();
+        for number in asked {
+            if let Some(pending) = self.pending.get_mut(&number) {
+                pending.refused.insert(host);
+                pending.host = None;
+            }
+            self.send_elsewhere(number);
         }
     }
 

@@ -12,6 +12,7 @@ use sametick_transport::bell::Bell;
 use tokio::process::Command;
 
 use super::settings::PORT;
+use crate::hosting::Downward;
 use crate::hosting::folder::glance;
 
 /// How often it is looked whether a host still runs that was found, not started.
@@ -31,8 +32,8 @@ pub(crate) struct Processes {
     exits: Receiver<u16>,
     sender: Sender<u16>,
     bell: Bell,
-    /// How long those that are told to end may take.
-    within_us: u64,
+    /// How long all may take that are told to end, once they are.
+    within_us: Option<u64>,
     look_at: Time,
     wake_at: Option<Time>,
     is_done: bool,
@@ -73,7 +74,7 @@ impl Processes {
             exits,
             sender,
             bell,
-            within_us: 0,
+            within_us: None,
             look_at: now,
             wake_at: Some(now),
             is_done: false,
@@ -99,7 +100,7 @@ impl Processes {
 
     /// All are to end; those that play may go on for so long.
     pub fn end(&mut self, now: Time, within_us: u64) {
-        self.within_us = within_us;
+        self.within_us = Some(within_us);
         self.fleet.handle(now, Input::Drain);
     }
 
@@ -118,8 +119,8 @@ impl Processes {
         self.fleet.handle(now, Input::Heard { port, sessions, is_draining });
     }
 
-    /// Carries out what is wanted. Returns which hosts are to be told to end, and how soon.
-    pub fn carry_out(&mut self, now: Time) -> Vec<(u16, u64)> {
+    /// Carries out what is wanted. Returns which hosts are to be told to end, and how.
+    pub fn carry_out(&mut self, now: Time) -> Vec<(u16, Downward)> {
         while let Ok(port) = self.exits.try_recv() {
             self.children.remove(&port);
             let has_sessions = glance(&self.folder_of(port)).has_sessions;
@@ -133,7 +134,10 @@ impl Processes {
         self.wake_at = loop {
             match self.fleet.poll_output() {
                 Output::Start(port) => self.start(port),
-                Output::Stop(port) => stops.push((port, self.within_us)),
+                Output::Stop(port) => {
+                    let said = self.within_us.map_or(Downward::EndIfIdle, Downward::End);
+                    stops.push((port, said));
+                }
                 Output::Kill(port) => self.kill(port),
                 Output::Done => self.is_done = true,
                 Output::WakeAt(at) => break at,

@@ -58,6 +58,24 @@ fn those_that_nobody_needs_end_after_a_while() {
 }
 
 #[test]
+fn one_that_got_a_session_before_it_was_to_end_stays() {
+    let mut fleet = fleet(9);
+    told(&mut fleet, 0, Input::Wanted(1));
+    for port in 1..=3 {
+        told(&mut fleet, 1, heard(port, 0));
+    }
+    told(&mut fleet, 2, Input::Wanted(0));
+    let late = 1 + IDLE_US / MS;
+    assert_eq!(told(&mut fleet, late, Input::Timeout), [Output::Stop(3)]);
+    assert_eq!(told(&mut fleet, late + 1, heard(3, 1)), []);
+    let again = late + 2 + STOP_US / MS;
+    for port in 1..=3 {
+        told(&mut fleet, again - 1, heard(port, usize::from(port == 3)));
+    }
+    assert!(!told(&mut fleet, again, Input::Timeout).contains(&Output::Kill(3)));
+}
+
+#[test]
 fn one_that_dies_with_sessions_is_started_again_where_it_was() {
     let mut fleet = fleet(9);
     told(&mut fleet, 0, Input::Timeout);

@@ -9,7 +9,7 @@ use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
 use sametick_session::lobby::{Ask, Filter, Reply};
 use sametick_session::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use sametick_session::password::Password;
-use sametick_session::placing::{Beat, ToHost};
+use sametick_session::placing::{Beat, FromHost, ToHost};
 use sametick_session::session::Session;
 use sametick_session::settings::{Mode, Settings};
 use sametick_session::ticket::TICKET_US;
@@ -680,4 +680,16 @@ fn who_comes_while_it_is_stored_that_a_session_is_over_is_told_so() {
     };
     assert!(!told(outputs(host::Input::Resume(Member(1), id, ADA, token))), "not before it is stored");
     assert!(told(outputs(host::Input::Stored(id, number))));
+}
+
+#[test]
+fn what_a_host_was_asked_before_it_ended_is_asked_of_another() {
+    let mut town = Town::new(&[2, 1]);
+    // The first has the most room, and does not hear that it is asked.
+    town.deaf.push(HostId(1));
+    assert_eq!(town.create(ADA, 7, None), None);
+    town.deaf.clear();
+    town.ask_gateway(gateway::Input::Host(HostId(1), FromHost::Bye(Incarnation(1))));
+    let (_, _, reply) = town.replies.last().expect("an answer");
+    assert!(matches!(reply, Reply::Go { session, .. } if session.host == HostId(2)), "{reply:?}");
 }
