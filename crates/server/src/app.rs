@@ -343,9 +343,10 @@ impl ServerApp {
                 self.stop(links);
             }
             self.sessions = Some(sessions);
+        } else {
+            // Without sessions nobody wants to know.
+            self.told.clear();
         }
-        // Without sessions nobody wants to know.
-        self.told.clear();
         if let Some(gateway) = &mut self.gateway {
             if let Some(players) = &mut self.players {
                 while let Some((visitor, player)) = players.poll_visitor() {

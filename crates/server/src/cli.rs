@@ -59,7 +59,7 @@ pub struct Command {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Everything in one process: pages to play on, a relay and authoritative rooms, on every transport
+    /// Everything: pages to play on, a relay, authoritative rooms and a lobby, on every transport
     #[command(after_help = "\
 Examples:
   sametick up                                 the same as sametick alone: http://127.0.0.1:8080

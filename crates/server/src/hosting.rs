@@ -250,11 +250,12 @@ impl HostSide {
         }
     }
 
-    /// The game of a session has crashed.
-    pub fn game_crashed(&mut self, now: Time, key: &SessionKey) {
+    /// The game of a session has crashed. Whoever played is told so before they are told where it goes on, which is the same place.
+    pub fn game_crashed(&mut self, now: Time, links: &mut Links, key: &SessionKey) {
         if let Some(id) = self.session_of(key) {
             tracing::error!(session = %id, "the game of a session has crashed");
             self.finish(id);
+            self.tell_where_to_play(links);
             self.host.handle(now, host::Input::Crashed(id, unix_seconds()));
         }
     }

@@ -1,4 +1,4 @@
-//! `sametick up`: pages to play on, a relay and rooms behind them, on every transport and in one process.
+//! `sametick up`: pages to play on, a relay and rooms behind them on every transport, and a lobby with hosts of its own.
 
 mod hosts;
 mod settings;

@@ -18,7 +18,7 @@ impl ServerApp {
                     let results = serde_json::to_string(&outcome).unwrap_or_default();
                     sessions.game_ended(now, &key, results);
                 }
-                Told::Crashed(key) => sessions.game_crashed(now, &key),
+                Told::Crashed(key) => sessions.game_crashed(now, links, &key),
             }
         }
         while let Some(key) = self.recorder.poll_ended() {
