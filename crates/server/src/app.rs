@@ -31,8 +31,8 @@ use crate::games::{Games, UnknownGame};
 use crate::gateway::{self, GatewaySide};
 use crate::hosting::command::MAX_DRAIN_S;
 use crate::hosting::{Guest, HostSide};
-use crate::lobby::{Lobby, LobbyKeeper};
 use crate::players::Players;
+use crate::presence::{Presence, PresenceKeeper};
 use crate::recorder::Recorder;
 use crate::relay::RelaySide;
 use crate::rooms::archive::{Archive, save_rooms};
@@ -86,8 +86,8 @@ pub struct ServerApp {
     buf: Vec<u8>,
     stopping: bool,
     status: Option<Status>,
-    lobby: Option<LobbyKeeper>,
-    lobby_at: Option<Time>,
+    presence: Option<PresenceKeeper>,
+    presence_at: Option<Time>,
     /// Since when there is something to do because of the time.
     turn: Option<Instant>,
     turns: TickTimes,
@@ -117,8 +117,8 @@ impl ServerApp {
             buf: Vec::new(),
             stopping: false,
             status: None,
-            lobby: None,
-            lobby_at: None,
+            presence: None,
+            presence_at: None,
             turn: None,
             turns: TickTimes::default(),
         }
@@ -198,8 +198,8 @@ impl ServerApp {
     }
 
     /// Shows who is there from now on.
-    pub(crate) fn set_lobby(&mut self, lobby: Lobby) {
-        self.lobby = Some(LobbyKeeper::new(lobby));
+    pub(crate) fn show_in(&mut self, presence: Presence) {
+        self.presence = Some(PresenceKeeper::new(presence));
     }
 
     /// Tells everybody and stops when they have been told.
@@ -371,11 +371,11 @@ impl ServerApp {
             let players = self.players.as_ref().map(Players::stats);
             status.look(now, relay, rooms, players.as_ref(), &self.turns);
         }
-        if let Some(lobby) = &mut self.lobby {
+        if let Some(presence) = &mut self.presence {
             if changed {
-                lobby.changed(now);
+                presence.changed(now);
             }
-            self.lobby_at = lobby.look(now, relay, rooms);
+            self.presence_at = presence.look(now, relay, rooms);
         }
     }
 }
@@ -471,7 +471,7 @@ impl App for ServerApp {
             .into_iter()
             .chain(self.rooms_at)
             .chain(self.scripts.wake_at())
-            .chain(self.lobby_at)
+            .chain(self.presence_at)
             .chain(self.players.as_ref().and_then(Players::wake_at))
             .chain(self.sessions.as_ref().and_then(|sessions| sessions.wake_at()))
             .chain(self.gateway.as_ref().and_then(|gateway| gateway.wake_at()))

@@ -38,6 +38,8 @@ pub struct Crowd {
     pub netem: Option<(Profile, u64)>,
     /// For how many seconds they look for a server that is gone.
     pub patience: u64,
+    /// What a member of a session shows to be let in to its game: there is one bot then.
+    pub pass: Option<Vec<u8>>,
 }
 
 /// Why there is no report.
@@ -158,7 +160,8 @@ async fn run<S: Side + 'static>(
     let mut bots = JoinSet::new();
     for number in 1..=crowd.count as usize {
         let refused = |why: String| BotError::NotReached { url: url.clone(), why };
-        let caller = Caller::<S>::new(clock, url, key, session.into(), join(number));
+        let place = (session.to_owned(), crowd.pass.clone());
+        let caller = Caller::<S>::with_pass(clock, url, key, place, join(number));
         let mut caller = caller.map_err(|error| refused(error.to_string()))?;
         if let Some((profile, seed)) = crowd.netem {
             caller.client_mut().set_netem(Some(profile), seed.wrapping_add(number as u64) << 16);

@@ -40,8 +40,8 @@ struct Packed {
 
 enum Job {
     Bring(recorder::Place, SessionKey, Box<Save>),
-    /// A session is over, and its log is written.
-    End(SessionKey),
+    /// A session is over, and its log is written. What is to be done once it is everywhere.
+    End(SessionKey, Box<dyn FnOnce() + Send>),
     /// Deletes old sessions, but none of these.
     Tidy(BTreeSet<SessionKey>),
 }
@@ -94,9 +94,14 @@ impl Courier {
         self.later(Job::Bring(id, key, Box::new(save)))
     }
 
-    /// What is to be called when a session is over and its log is written.
-    pub fn when_ended(&self, key: SessionKey) -> impl FnOnce() + Send + use<> {
-        self.later(Job::End(key))
+    /// What is to be called when a session is over and its log is written in the data folder. `done` is called once it is everywhere
+    /// else, too: whoever goes on with it there finds all of it.
+    pub fn when_ended(
+        &self,
+        key: SessionKey,
+        done: impl FnOnce() + Send + 'static,
+    ) -> impl FnOnce() + Send + 'static {
+        self.later(Job::End(key, Box::new(done)))
     }
 
     fn later(&self, job: Job) -> impl FnOnce() + Send + use<> {
@@ -177,14 +182,18 @@ impl Rounds {
                         });
                     }
                 }
-                Job::End(key) => {
+                Job::End(key, done) => {
                     wanted.retain(|(_, other), _| *other != key);
-                    for target in self.targets.iter().filter(|target| !target.is_local) {
-                        let log = self.data.join(key.log());
-                        let way = Way { target: target.clone(), log, clock: self.clock };
-                        let key = key.clone();
-                        under_way.spawn_local(async move { way.carry_log(&key).await });
-                    }
+                    let others = self.targets.iter().filter(|target| !target.is_local).cloned();
+                    let (log, clock) = (self.data.join(key.log()), self.clock);
+                    let ways: Vec<Way> =
+                        others.map(|target| Way { target, log: log.clone(), clock }).collect();
+                    under_way.spawn_local(async move {
+                        for way in &ways {
+                            way.carry_log(&key).await;
+                        }
+                        done();
+                    });
                 }
                 Job::Tidy(running) => {
                     while under_way.try_join_next().is_some() {}

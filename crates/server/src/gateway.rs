@@ -150,7 +150,8 @@ impl GatewaySide {
             }
         }
         self.run_processes(now);
-        self.lists.show(now, self.gateway.catalog());
+        let again = self.lists.show(now, self.gateway.catalog());
+        self.wake_at = self.wake_at.into_iter().chain(again).min();
     }
 
     fn run_processes(&mut self, now: Time) {

@@ -15,7 +15,7 @@ use crate::gateway::lists::Lists;
 use crate::identity::Identity;
 use crate::identity::tokens::Counter;
 use crate::listen::Listening;
-use crate::lobby::Lobby;
+use crate::presence::Presence;
 use api::Api;
 use session::Exchange;
 
@@ -43,12 +43,12 @@ impl WebPages {
     pub fn new(
         listening: &Listening,
         games: Games,
-        lobby: Lobby,
+        presence: Presence,
         lists: Lists,
         identity: Identity,
         counter: Counter,
     ) -> WebPages {
-        WebPages { api: Api::new(listening, games, lobby, lists, Exchange::new(identity, counter)) }
+        WebPages { api: Api::new(listening, games, presence, lists, Exchange::new(identity, counter)) }
     }
 }
 

@@ -61,7 +61,7 @@ pub struct Recorder {
     ends: Option<Ends>,
 }
 
-/// Where it is said that a log is written to its end.
+/// Where it is said that a log is kept to its end.
 struct Ends {
     sender: Sender<RelayKey>,
     ended: Receiver<RelayKey>,
@@ -107,13 +107,13 @@ impl Recorder {
         }
     }
 
-    /// Says from now on when the log of a session that is over is written, and rings.
+    /// Says from now on when the log of a session that is over is wherever it is kept, and rings.
     pub fn set_ends(&mut self, bell: Bell) {
         let (sender, ended) = channel();
         self.ends = Some(Ends { sender, ended, bell });
     }
 
-    /// A session that is over and whose log is written since, if any: by its build and name.
+    /// A session that is over and whose log is kept since, if any: by its build and name.
     pub fn poll_ended(&self) -> Option<RelayKey> {
         self.ends.as_ref()?.ended.try_recv().ok()
     }
@@ -263,18 +263,21 @@ impl Recorder {
             recording.encoder.flush();
             recording.hand_over(Ok(()));
             tracing::info!(folder = %recording.folder.display(), "a session is over");
-            if let Some(Ends { sender, bell, .. }) = &self.ends {
-                let (sender, bell) = (sender.clone(), bell.clone());
-                let key = RelayKey { build: recording.info.build, name: recording.info.session.clone() };
-                recording.log.after(move || {
+            let key = RelayKey { build: recording.info.build, name: recording.info.session.clone() };
+            let ends = self.ends.as_ref().map(|ends| (ends.sender.clone(), ends.bell.clone()));
+            let done = move || {
+                if let Some((sender, bell)) = ends {
                     // The server may have stopped meanwhile.
                     let _ = sender.send(key);
                     bell.ring();
-                });
-            }
-            if let Some(courier) = &self.courier {
-                recording.log.after(courier.when_ended(recording.key));
-                courier.tidy(self.running());
+                }
+            };
+            match &self.courier {
+                Some(courier) => {
+                    recording.log.after(courier.when_ended(recording.key, done));
+                    courier.tidy(self.running());
+                }
+                None => recording.log.after(done),
             }
         }
     }

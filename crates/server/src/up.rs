@@ -23,9 +23,9 @@ use crate::games::Games;
 use crate::gateway::lists::Lists;
 use crate::identity::Identity;
 use crate::listen::Listening;
-use crate::lobby::Lobby;
 use crate::pages::WebPages;
 use crate::players::Players;
+use crate::presence::Presence;
 use crate::rooms::Keeping;
 use crate::serve::{close, run};
 use crate::signals::Stops;
@@ -52,14 +52,14 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
         return Ok(write!(io::stdout(), "{}", settings.to_file())?);
     }
     let data = settings.data();
-    let (lobby, lists) = (Lobby::default(), Lists::default());
+    let (presence, lists) = (Presence::default(), Lists::default());
     let identity = Identity::start(settings.identity.config()?)?;
     let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
     let bell = Bell::default();
     let players = Players::open(&data.join(PLAYERS), token_s, bell.clone()).map_err(CommandError::Players)?;
     let pages = |open: &Listening| {
-        let (lobby, identity, counter) = (lobby.clone(), identity.clone(), players.counter());
-        Some(Arc::new(WebPages::new(open, games.clone(), lobby, lists.clone(), identity, counter)) as _)
+        let (presence, identity, counter) = (presence.clone(), identity.clone(), players.counter());
+        Some(Arc::new(WebPages::new(open, games.clone(), presence, lists.clone(), identity, counter)) as _)
     };
     let clock = Clock::start();
     let mut listening = settings.doors().open(clock, pages).await?;
@@ -72,7 +72,7 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     };
     let app = ServerApp::with_players(settings.relay.relay(&data)?, &data, games, players, keeping);
     let mut app = settings.relay.equip(app, &data, bell.clone())?;
-    app.set_lobby(lobby);
+    app.show_in(presence);
     let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
     let gatewaying = settings.gatewaying(role, &data, lists, pages_port)?;
     let mut gateway = gatewaying.start(clock.now(), bell).await?;

@@ -65,6 +65,8 @@ pub struct HostState {
     pub capacity: u16,
     /// How many it has.
     pub sessions: usize,
+    /// How many people are in them.
+    pub players: usize,
     /// Its last life has ended in order, and no other has begun.
     pub has_ended: bool,
 }
@@ -293,6 +295,7 @@ impl Catalog for Remembered {
             health: known.health(now),
             capacity: known.capacity,
             sessions: known.sessions.len(),
+            players: known.sessions.values().map(|(standing, _)| usize::from(standing.summary.players)).sum(),
             has_ended: known.has_ended,
         })
     }

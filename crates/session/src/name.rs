@@ -4,6 +4,7 @@
 //! - every kind of blank is a space, blanks in a row are one, and there are none at the ends;
 //! - what cannot be seen is left out: control characters, marks that turn the direction of writing, zero widths, joiners,
 //!   variation selectors, tags, private use and what is no character;
+//! - a letter that can be written in two ways, as one character or as a letter and its marks, is written in one (NFC);
 //! - of combining marks in a row two are kept, and none at the beginning;
 //! - what is left has to have something in it, and to be no longer than it may be, in characters and in bytes.
 
@@ -14,6 +15,7 @@ use core::ops::Deref;
 use sametick_wire::hello::MAX_NAME;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use unicode_normalization::UnicodeNormalization;
 
 /// The most characters of a name: it has to fit beside a seat on a screen.
 pub const MAX_NAME_CHARS: usize = 24;
@@ -119,12 +121,9 @@ impl fmt::Display for Untidy {
 fn tidy(text: &str, max_chars: usize, max_bytes: usize) -> Result<String, Untidy> {
     let mut out = String::new();
     let (mut count, mut marks, mut is_blank) = (0, 0, false);
-    for letter in text.chars() {
+    for letter in text.chars().filter(|letter| is_space(*letter) || !is_unseen(*letter)).nfc() {
         if is_space(letter) {
             (is_blank, marks) = (!out.is_empty(), 0);
-            continue;
-        }
-        if is_unseen(letter) {
             continue;
         }
         marks = if is_mark(letter) { marks + 1 } else { 0 };
@@ -194,7 +193,9 @@ mod tests {
             ("\0A\u{7f}da\u{85}", "Ada"),
             ("Ada\u{e0041}\u{fe0f}\u{f8ff}", "Ada"),
             ("\u{301}Ada", "Ada"),
-            ("é e\u{301}", "é e\u{301}"),
+            ("é e\u{301} e\u{200d}\u{301}", "é é é"),
+            ("\u{212b}\u{2126} \u{1112}\u{1161}\u{11ab}", "ÅΩ 한"),
+            ("a\u{344}\u{344}", "ä\u{301}\u{308}"),
             ("Z\u{300}\u{301}\u{302}\u{303}\u{304}o", "Z\u{300}\u{301}o"),
             ("Ольга 小林 עדה", "Ольга 小林 עדה"),
             ("<b>&amp;", "<b>&amp;"),
@@ -228,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_tidy_stays_as_it_is(text in "\\PC{0,40}|[\u{0}-\u{20}\u{200b}-\u{2069}\u{300}-\u{310}a]{0,40}") {
+        fn what_is_tidy_stays_as_it_is(text in "\\PC{0,40}|[\u{0}-\u{20}\u{200b}-\u{2069}\u{300}-\u{310}ae\u{344}\u{1100}-\u{1200}]{0,40}") {
             if let Ok(name) = Name::parse(&text) {
                 prop_assert_eq!(Name::parse(&name), Ok(name.clone()));
                 prop_assert!(name.chars().count() <= MAX_NAME_CHARS && name.len() <= MAX_NAME);

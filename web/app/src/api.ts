@@ -50,6 +50,9 @@ export interface Health {
   uptime_s: number;
   sessions: number;
   players: number;
+  /** Of the lobby. */
+  hosted_sessions: number;
+  hosted_players: number;
 }
 
 const DEADLINE_MS = 5_000;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use sametick_arena::{Arena, Input, Walk};
@@ -9,6 +10,8 @@ use sametick_pong::Pong;
 use sametick_sim::{Game, Rng, Seat, Tick};
 use sametick_transport::clock::random;
 use sametick_transport::dial::Locator;
+use sametick_wire::hello::MAX_PASS;
+use sametick_wire::hex::read_hex;
 
 use super::{Crowd, LockstepPlan, RoomPlan, RoomPlayer, play_lockstep, play_room};
 use crate::cli::{ClientArgs, CommandError};
@@ -40,6 +43,20 @@ In a room, ends with an error if a bot was told nothing; in lockstep, if any two
     Arena(ArenaArgs),
 }
 
+/// What a member of a session shows, as it is typed.
+#[derive(Clone, Debug)]
+struct Pass(Vec<u8>);
+
+impl FromStr for Pass {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Pass, &'static str> {
+        read_hex(text, MAX_PASS)
+            .map(Pass)
+            .ok_or("a pass has hexadecimal digits, two for each of at most 128 bytes")
+    }
+}
+
 /// What bots of every game take.
 #[derive(Debug, Args)]
 struct CommonArgs {
@@ -50,6 +67,10 @@ struct CommonArgs {
     /// The session to meet in
     #[arg(long, value_name = "NAME", default_value = "bots")]
     session: String,
+
+    /// Play for a member of a session of the lobby: the pass that member was told, with the game's place as --session or --room
+    #[arg(long, value_name = "HEX", requires = "connect", conflicts_with = "count")]
+    pass: Option<Pass>,
 
     /// For how long
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -113,7 +134,9 @@ pub(crate) struct ArenaArgs {
 
 impl CommonArgs {
     fn crowd(&self, count: u32) -> Crowd {
-        Crowd { count, seconds: self.seconds, netem: self.client.netem(), patience: self.patience }
+        let count = if self.pass.is_some() { 1 } else { count };
+        let (seconds, patience, pass) = (self.seconds, self.patience, self.pass.clone());
+        Crowd { count, seconds, netem: self.client.netem(), patience, pass: pass.map(|Pass(bytes)| bytes) }
     }
 
     /// Plays in a session.

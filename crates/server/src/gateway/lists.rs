@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sametick_session::catalog::Catalog;
+use sametick_session::catalog::{Catalog, Health};
 use sametick_session::lobby::{Filter, Listed};
 use sametick_sim::Time;
 use serde_json::{Value, json};
@@ -21,26 +21,38 @@ pub(crate) struct Lists(Arc<Mutex<Seen>>);
 struct Seen {
     at: Time,
     version: Option<u64>,
-    hosts: usize,
+    counts: Counts,
     sessions: Arc<Vec<Listed>>,
 }
 
+/// How many there are, listed or not.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub hosts: usize,
+    pub sessions: usize,
+    pub players: usize,
+}
+
 impl Lists {
-    /// Writes down what is known, if that is something else than before.
-    pub fn show(&self, now: Time, catalog: &impl Catalog) {
+    /// Writes down what is known. If that was done a moment ago, returns when it is to be done again.
+    pub fn show(&self, now: Time, catalog: &impl Catalog) -> Option<Time> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.hosts = catalog.hosts().len();
+        if seen.version.is_some() && now.micros_since(seen.at) < EVERY_US {
+            return Some(seen.at.plus_micros(EVERY_US));
+        }
+        seen.at = now;
+        seen.counts = Counts::of(now, catalog);
         let version = Some(catalog.version());
-        if seen.version != version && (now.micros_since(seen.at) >= EVERY_US || seen.version.is_none()) {
-            (seen.at, seen.version) = (now, version);
+        if seen.version != version {
+            seen.version = version;
             seen.sessions = Arc::new(catalog.list(now, &Filter::default(), MAX_TOLD).0);
         }
+        None
     }
 
-    /// How many hosts and sessions there are.
-    pub fn counts(&self) -> (usize, usize) {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (seen.hosts, seen.sessions.len())
+    /// How many hosts, sessions and people there are.
+    pub fn counts(&self) -> Counts {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).counts
     }
 
     /// The sessions that somebody wants to see, by the query of an address. What is wrong with it is said.
@@ -49,6 +61,18 @@ impl Lists {
         let sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner).sessions.clone();
         let wanted: Vec<&Listed> = sessions.iter().filter(|listed| filter.wants(&listed.summary)).collect();
         Ok(json!({ "sessions": wanted, "more": sessions.len() >= MAX_TOLD }))
+    }
+}
+
+impl Counts {
+    fn of(now: Time, catalog: &impl Catalog) -> Counts {
+        let hosts = catalog.hosts().into_iter().filter_map(|host| catalog.host(now, host));
+        let there = hosts.filter(|host| !host.has_ended && host.health != Health::Lost);
+        there.fold(Counts::default(), |all, host| Counts {
+            hosts: all.hosts + 1,
+            sessions: all.sessions + host.sessions,
+            players: all.players + host.players,
+        })
     }
 }
 

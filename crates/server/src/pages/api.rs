@@ -15,7 +15,7 @@ use crate::games::{AnyGame, Games};
 use crate::gateway;
 use crate::gateway::lists::Lists;
 use crate::listen::Listening;
-use crate::lobby::{Lobby, Mode};
+use crate::presence::{Mode, Presence};
 use crate::rooms::entrance::{Entrance, room_of, room_of_socket};
 use crate::ways::Ways;
 
@@ -25,7 +25,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Api {
     started: Instant,
     games: Games,
-    lobby: Lobby,
+    presence: Presence,
     ways: Ways,
     gate: Gate,
     /// The sessions of hosts.
@@ -34,11 +34,17 @@ pub struct Api {
 }
 
 impl Api {
-    pub fn new(listening: &Listening, games: Games, lobby: Lobby, lists: Lists, exchange: Exchange) -> Api {
+    pub fn new(
+        listening: &Listening,
+        games: Games,
+        presence: Presence,
+        lists: Lists,
+        exchange: Exchange,
+    ) -> Api {
         Api {
             started: Instant::now(),
             games,
-            lobby,
+            presence,
             ways: Ways::of(listening),
             gate: Gate::of(listening),
             lists,
@@ -60,7 +66,7 @@ impl Api {
                 unauthorized()
             }
             ("/api/sessions", _) => {
-                answer_json(StatusCode::OK, &json!({ "sessions": self.lobby.read().listed() }))
+                answer_json(StatusCode::OK, &json!({ "sessions": self.presence.read().listed() }))
             }
             ("/api/lobby", _) => match self.lists.answer(request.uri().query().unwrap_or_default()) {
                 Ok(sessions) => answer_json(StatusCode::OK, &sessions),
@@ -109,15 +115,15 @@ impl Api {
             Ok(entrance) => entrance,
             Err(why) => return error(StatusCode::BAD_REQUEST, &why),
         };
-        match self.lobby.read().room(&entrance.room, entrance.game.as_deref()) {
+        match self.presence.read().room(&entrance.room, entrance.game.as_deref()) {
             Some(room) => answer_json(StatusCode::OK, &json!(room)),
             None => error(StatusCode::NOT_FOUND, "there is no such room now; whoever comes first begins it"),
         }
     }
 
     fn health(&self) -> Value {
-        let (sessions, players) = self.lobby.read().counts();
-        let (hosts, hosted) = self.lists.counts();
+        let (sessions, players) = self.presence.read().counts();
+        let hosted = self.lists.counts();
         json!({
             "status": "ok",
             "version": VERSION,
@@ -125,8 +131,9 @@ impl Api {
             "uptime_s": self.started.elapsed().as_secs(),
             "sessions": sessions,
             "players": players,
-            "hosts": hosts,
-            "hosted_sessions": hosted,
+            "hosts": hosted.hosts,
+            "hosted_sessions": hosted.sessions,
+            "hosted_players": hosted.players,
         })
     }
 

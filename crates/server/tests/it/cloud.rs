@@ -25,13 +25,13 @@ const STOPS: u64 = 4;
 const BOUND: Duration = Duration::from_secs(60);
 
 /// A storage for as long as this lives.
-struct Cloud {
-    stand: Stand,
+pub struct Cloud {
+    pub stand: Stand,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Cloud {
-    fn start(seed: u64, wrongs: Wrongs) -> Cloud {
+    pub fn start(seed: u64, wrongs: Wrongs) -> Cloud {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let stand = runtime.block_on(Stand::start(seed, wrongs));

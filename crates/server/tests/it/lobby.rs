@@ -4,6 +4,8 @@
 mod abuse;
 #[path = "lobby/crowd.rs"]
 mod crowd;
+#[path = "lobby/elsewhere.rs"]
+mod elsewhere;
 #[path = "lobby/ends.rs"]
 mod ends;
 #[path = "lobby/meeting.rs"]

@@ -77,6 +77,11 @@ impl Server {
             serve.args(if args.contains(&port) { &[][..] } else { &any });
         }
         serve.args(args).current_dir(folder.path()).envs(environment.iter().copied());
+        Server::spawn(serve)
+    }
+
+    /// A command that says what it listens on, and where its data is.
+    pub fn spawn(mut serve: Command) -> Server {
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

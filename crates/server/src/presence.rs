@@ -18,9 +18,9 @@ const GATHER_US: u64 = 50_000;
 /// How often they are written down at most.
 const EVERY_US: u64 = 500_000;
 
-/// What was written down last. A copy is the same lobby.
+/// What was written down last. A copy is the same.
 #[derive(Clone, Default)]
-pub struct Lobby(Arc<Mutex<Arc<Seen>>>);
+pub struct Presence(Arc<Mutex<Arc<Seen>>>);
 
 /// The sessions as they were at a moment.
 pub struct Seen {
@@ -71,7 +71,7 @@ impl Default for Seen {
     }
 }
 
-impl Lobby {
+impl Presence {
     /// What was written down last.
     pub fn read(&self) -> Arc<Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -116,17 +116,17 @@ impl Seen {
     }
 }
 
-/// The server's side of a lobby.
-pub struct LobbyKeeper {
-    lobby: Lobby,
+/// The server's side of it.
+pub struct PresenceKeeper {
+    presence: Presence,
     /// When what has changed is to be written down, if anything has.
     due_at: Option<Time>,
     next_at: Time,
 }
 
-impl LobbyKeeper {
-    pub fn new(lobby: Lobby) -> LobbyKeeper {
-        LobbyKeeper { lobby, due_at: None, next_at: Time::ZERO }
+impl PresenceKeeper {
+    pub fn new(presence: Presence) -> PresenceKeeper {
+        PresenceKeeper { presence, due_at: None, next_at: Time::ZERO }
     }
 
     /// Somebody has come or gone, or may have.
@@ -141,7 +141,7 @@ impl LobbyKeeper {
             self.next_at = now.plus_micros(EVERY_US);
             let sessions = relay.sessions().map(|(_, session)| see_session(session));
             let rooms = rooms.into_iter().flat_map(Rooms::iter).map(|(_, room)| see_room(room));
-            self.lobby.write(Seen { at: Instant::now(), sessions: sessions.chain(rooms).collect() });
+            self.presence.write(Seen { at: Instant::now(), sessions: sessions.chain(rooms).collect() });
         }
         self.due_at
     }

@@ -1,0 +1,97 @@
+//! Two machines that share nothing but a store.
+
+use serde_json::{Value, json};
+
+use super::table::{Place, Seated, two_play};
+use crate::cloud::Cloud;
+use crate::everyone::block_on;
+use crate::process::{Server, command, run};
+use crate::stand::{Stand, Wrongs};
+
+/// Where the gateway listens for hosts, and the hosts after it for players.
+const PORT: u16 = 21_140;
+
+/// The hosts by their ports, each with a data folder of its own.
+struct Machines<'a> {
+    place: &'a Place,
+    store: String,
+    hosts: Vec<(u16, Server)>,
+}
+
+impl Machines<'_> {
+    fn start(&mut self, port: u16) {
+        let data = format!("machine-{port}");
+        let key = self.place.folder.path().join("data/hosts/key");
+        let (listen, gateway) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{PORT}"));
+        let mut host = command(&["host", "--listen", &listen, "--gateway", &gateway, "--capacity", "4"]);
+        host.arg("--gateway-key").arg(key).args(["--data", &data, "--store", &self.store]);
+        host.current_dir(self.place.folder.path()).envs(Stand::environment());
+        let mut server = Server::spawn(host);
+        server.await_log("a gateway is there");
+        self.hosts.push((port, server));
+    }
+
+    /// Ends a host without waiting for its games.
+    fn interrupt(&self, port: u16) {
+        self.hosts.iter().find(|(other, _)| *other == port).unwrap().1.signal("-INT");
+    }
+
+    fn end(&mut self, port: u16) {
+        let at = self.hosts.iter().position(|(other, _)| *other == port).unwrap();
+        let (_, out, log) = self.hosts.remove(at).1.end();
+        assert!(!log.contains("panicked"), "{out}{log}");
+    }
+}
+
+/// Plays for somebody who was told how, and returns the place and the last tick of it.
+async fn play(who: &mut Seated) -> (String, u64) {
+    let told = who.event("play").await;
+    let (place, pass) = (told["place"].as_str().unwrap(), told["pass"].as_str().unwrap());
+    let at = format!("ws://127.0.0.1:{}", told["websocket"]);
+    let args =
+        ["bot", "pong", "--connect", &at, "--session", place, "--pass", pass, "--seconds", "2", "--json"];
+    let output = run(&mut command(&args));
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let bot = &report["bots"][0];
+    assert_eq!((&bot["seat"], &bot["restarts"]), (&told["seat"], &json!(0)), "{report}");
+    (place.to_owned(), bot["tick"].as_u64().unwrap())
+}
+
+#[test]
+fn a_game_goes_on_at_another_machine_once_the_store_has_it_and_waits_where_it_is_before() {
+    let cloud = Cloud::start(1, Wrongs::default());
+    let place = Place::start_with(21_120, &["--spare-hosts", "0", "--hosts", &format!("127.0.0.1:{PORT}")]);
+    let mut machines = Machines { place: &place, store: cloud.stand.place(), hosts: Vec::new() };
+    machines.start(PORT + 1);
+    machines.start(PORT + 2);
+    block_on(async {
+        let (mut ada, mut bob) = two_play(&place).await;
+        let here = ada.port();
+        assert!([PORT + 1, PORT + 2].contains(&here), "nobody has started others");
+        let (game, first) = play(&mut ada).await;
+        assert!(first > 60, "{first}");
+
+        cloud.stand.set_wrongs(Wrongs { unavailable: 1_000, ..Wrongs::default() });
+        machines.interrupt(here);
+        for one in [&mut ada, &mut bob] {
+            assert_eq!(one.socket.hear_kind("closing").await["closing"], "suspended");
+        }
+        machines.end(here);
+        cloud.stand.set_wrongs(Wrongs::default());
+        machines.start(here);
+        let (mut ada, mut bob) = (ada.resume().await.unwrap(), bob.resume().await.unwrap());
+        let (same, second) = play(&mut bob).await;
+        assert!(same == game && second > first + 60, "{first} {second}");
+
+        machines.interrupt(here);
+        let (to, too) = (ada.event("moved").await, bob.event("moved").await);
+        let (mut ada, _) = Seated::arrive(&json!({ "go": to })).await;
+        let (bob, _) = Seated::arrive(&json!({ "go": too })).await;
+        assert!(ada.port() != here && ada.port() == bob.port());
+        let (same, third) = play(&mut ada).await;
+        assert!(same == game && third > second + 60, "{second} {third}");
+        assert_eq!(place.hosts(), Vec::<u32>::new(), "the gateway has started none of its own");
+        machines.end(here);
+    });
+}
