@@ -320,9 +320,9 @@ impl HostSide {
             host::Output::Delete(session) => self.chores.delete(session, self.folder.path_of(session)),
             host::Output::Weigh(work, salt, password) => self.chores.weigh(work, salt, password),
             host::Output::Begin { session, round, again } => self.begin(session, round, again),
-            host::Output::Manned(session, ..) | host::Output::Unmanned(session, _) => {
-                self.stale.push(session);
-            }
+            host::Output::Manned(session, ..)
+            | host::Output::Unmanned(session, _)
+            | host::Output::Left(session, _) => self.stale.push(session),
             host::Output::Finish(session) | host::Output::Over(session, _) => self.finish(session),
             host::Output::Save(session) => self.save(session),
             host::Output::Suspended(session) => {

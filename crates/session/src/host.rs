@@ -143,6 +143,8 @@ pub enum Output {
     Manned(SessionId, Seat, PlayerId),
     /// Nobody is.
     Unmanned(SessionId, Seat),
+    /// Somebody takes part in a session no more: the links to its game that they have are to end.
+    Left(SessionId, PlayerId),
     /// The game of a session is to end now.
     Finish(SessionId),
     /// Save the game of a session where other hosts find it, if one goes on, and end it: [`Input::Saved`].

@@ -150,6 +150,8 @@ pub enum Output {
     Manned(Seat, PlayerId),
     /// Nobody is at this seat now: an autopilot may have it.
     Unmanned(Seat),
+    /// Somebody takes part no more, wherever they sat and whether they were connected: whatever is open of theirs is to end.
+    Left(PlayerId),
     /// The game is to end now, whatever its state.
     Finish,
     /// The session is over, and everybody was told: nothing more happens. What was stored of it may be deleted.

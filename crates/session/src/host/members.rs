@@ -88,6 +88,7 @@ impl Host {
                 session::Output::Begin { round, again } => Output::Begin { session: id, round, again },
                 session::Output::Manned(seat, player) => Output::Manned(id, seat, player),
                 session::Output::Unmanned(seat) => Output::Unmanned(id, seat),
+                session::Output::Left(player) => Output::Left(id, player),
                 session::Output::Finish => Output::Finish(id),
                 session::Output::Closed(ending) => {
                     self.bury(id, ending);

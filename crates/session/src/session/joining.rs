@@ -262,6 +262,7 @@ impl Session {
         let seat = self.kept.person(player).and_then(|person| person.seat);
         self.kept.people.retain(|person| person.player != player);
         self.gone.push((player, why));
+        self.fresh.push(Output::Left(player));
         self.empty_at = self.now;
         if let Place::On(member) = presence.place {
             self.links.remove(&member);

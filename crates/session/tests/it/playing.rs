@@ -1,10 +1,10 @@
 //! While a game goes on (B8): joining, switching consoles, autopilots.
 
-use sametick_session::message::{Ending, Phase, Refusal, Request};
+use sametick_session::message::{Closing, Ending, Phase, Refusal, Request};
 use sametick_session::session::{ABANDONED_US, Input, WINDOW_US};
 use sametick_sim::Seat;
 
-use crate::stage::{ADA, EVE, SECOND, Stage, bridge, under_way};
+use crate::stage::{ADA, BOB, EVE, SECOND, Stage, bridge, under_way};
 
 #[test]
 fn consoles_may_be_switched_and_ships_may_not() {
@@ -93,4 +93,20 @@ fn all_forty_eight_consoles_are_played() {
     assert_eq!(stage.players().len(), 6);
     stage.say(members[3], Request::Leave {}).unwrap();
     assert_eq!(stage.manned.len(), 5);
+}
+
+#[test]
+fn whoever_is_removed_is_gone_from_the_game_also_without_a_seat_or_a_connection() {
+    let (mut stage, ada, bob) = under_way(2);
+    let eve = stage.join(EVE);
+    stage.handle(Input::Cut(bob));
+    assert_eq!(stage.guests.len(), 3, "links to the game may outlive others");
+    stage.say(ada, Request::Kick { player: BOB, ban: true }).unwrap();
+    assert!(!stage.guests.contains(&BOB), "was away");
+    stage.say(ada, Request::Kick { player: EVE, ban: false }).unwrap();
+    assert!(!stage.guests.contains(&EVE), "had no seat");
+    assert_eq!(stage.closing_of(eve), Some(Closing::Kicked));
+    stage.handle(Input::Cut(ada));
+    stage.wait(WINDOW_US);
+    assert!(stage.guests.is_empty(), "was released");
 }

@@ -82,6 +82,8 @@ pub struct Stage {
     pub reserved: Vec<(u64, Result<Ticket, Refusal>)>,
     /// Who is at which seat, as the game knows it.
     pub manned: BTreeMap<Seat, PlayerId>,
+    /// Who may have links to the game, also while they are away.
+    pub guests: BTreeSet<PlayerId>,
     /// The round that goes on.
     pub game: Option<u32>,
     pub over: Option<Ending>,
@@ -108,7 +110,6 @@ impl Stage {
 
     fn with(now: Time, session: Session) -> Stage {
         Stage {
-            session,
             now,
             views: BTreeMap::new(),
             tokens: BTreeMap::new(),
@@ -118,6 +119,8 @@ impl Stage {
             closed: Vec::new(),
             reserved: Vec::new(),
             manned: BTreeMap::new(),
+            guests: session.view().people.iter().map(|person| person.player).collect(),
+            session,
             game: None,
             over: None,
             is_suspended: false,
@@ -197,8 +200,12 @@ impl Stage {
                     assert_eq!(self.manned.insert(seat, player), None, "one at a seat");
                 }
                 Output::Unmanned(seat) => assert!(self.manned.remove(&seat).is_some(), "somebody was there"),
+                Output::Left(player) => assert!(self.guests.remove(&player), "somebody was there"),
                 Output::Finish => self.game = None,
-                Output::Closed(ending) => self.over = Some(ending),
+                Output::Closed(ending) => {
+                    self.guests.clear();
+                    self.over = Some(ending);
+                }
                 Output::Suspended => self.is_suspended = true,
                 Output::Frozen | Output::Adopted(_) => {}
                 Output::WakeAt(at) => {
@@ -214,6 +221,9 @@ impl Stage {
     }
 
     fn tell(&mut self, member: Member, event: Event) {
+        if let Event::Welcome { you, .. } = &event {
+            self.guests.insert(*you);
+        }
         if self.cut.contains(&member) {
             return;
         }
@@ -234,6 +244,8 @@ impl Stage {
             assert!(self.session.player_of(*member).is_some());
             assert_eq!(known, &view, "{member:?} has been told everything");
         }
+        let people: BTreeSet<PlayerId> = view.people.iter().map(|person| person.player).collect();
+        assert_eq!(self.guests, people, "who is gone has no link to the game");
         if self.session.phase() == Phase::Running && !self.is_suspended {
             let sitting = view.people.iter().filter(|person| !person.away);
             let sitting: BTreeMap<Seat, PlayerId> =

@@ -338,6 +338,7 @@ impl World {
             assert!(session.is_sound(), "{:?}", session.id());
             assert_eq!(session.id().host, self.hosts[host].id, "a session is where its name says");
             self.hosts[host].check_manned(session);
+            self.hosts[host].check_guests(session);
         }
         let keys: BTreeSet<Key> = self.hosts[host].sessions().map(Session::key).collect();
         assert_eq!(keys.len(), self.hosts[host].sessions().count(), "a request makes one session");

@@ -1,6 +1,6 @@
 //! A machine with a host on it, and a disk that is behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sametick_session::host::{self, Host, HostConfig, Offer};
 use sametick_session::id::{HostId, Incarnation, SessionId};
@@ -25,6 +25,8 @@ pub struct Machine {
     disk: BTreeMap<SessionId, Vec<u8>>,
     writing: BTreeMap<SessionId, (u64, Vec<u8>)>,
     manned: BTreeMap<SessionId, BTreeMap<Seat, PlayerId>>,
+    /// Who may have links to games, also while they are away.
+    guests: BTreeSet<(SessionId, PlayerId)>,
 }
 
 impl Machine {
@@ -39,6 +41,7 @@ impl Machine {
             disk: BTreeMap::new(),
             writing: BTreeMap::new(),
             manned: BTreeMap::new(),
+            guests: BTreeSet::new(),
         }
     }
 
@@ -95,10 +98,16 @@ impl Machine {
         assert_eq!(self.manned.get(&session.id()).cloned().unwrap_or_default(), sitting);
     }
 
+    /// Whoever has gone has no link to the game any more.
+    pub fn check_guests(&self, session: &Session) {
+        let mut guests = self.guests.iter().filter(|(id, _)| *id == session.id());
+        assert!(self.writing.contains_key(&session.id()) || guests.all(|(_, player)| session.has(*player)));
+    }
+
     pub fn check_nothing_left(&self) {
         assert_eq!(self.sessions().map(Session::id).collect::<Vec<_>>(), [], "every session ends");
         assert!(self.disk.is_empty() && self.writing.is_empty(), "no file is left");
-        assert!(self.manned.is_empty(), "no game is left");
+        assert!(self.manned.is_empty() && self.guests.is_empty(), "no game is left");
     }
 }
 
@@ -115,6 +124,11 @@ impl World {
             Host::new(self.now, machine.config(), &stored, (!machine.in_order).then_some(crashed_s));
         assert_eq!(lost, [], "what was stored is found");
         assert!(host.sessions().count() <= stored.len());
+        let guests_of = |session: &Session| {
+            let id = session.id();
+            session.view().people.into_iter().map(move |person| (id, person.player))
+        };
+        machine.guests = host.sessions().flat_map(guests_of).collect();
         (machine.host, machine.in_order) = (Some(host), false);
         self.tell_host(at, host::Input::Timeout);
     }
@@ -148,6 +162,7 @@ impl World {
         let machine = &mut self.hosts[at];
         (machine.host, machine.wake_at) = (None, None);
         machine.manned.clear();
+        machine.guests.clear();
         machine.writing.clear();
         let life = machine.life;
         let is_its = |link: &Link| link.host == at && link.life == life && link.is_open;
@@ -189,7 +204,8 @@ impl World {
             host::Output::Gateways(_) if self.is_evening && self.gateway.is_none() => {}
             host::Output::Gateways(said) => self.send(&Happening::FromHost(at, said)),
             host::Output::Tell(member, event) => {
-                if let Event::Welcome { view, .. } = &event {
+                if let Event::Welcome { you, view, .. } = &event {
+                    self.hosts[at].guests.insert((view.session, *you));
                     self.welcomed(at, view.session);
                 }
                 self.down(member, Told::Event(event));
@@ -244,8 +260,12 @@ impl World {
                 let seats = manned.get_mut(&session).expect("there is a game");
                 assert!(seats.remove(&seat).is_some(), "somebody was there");
             }
+            host::Output::Left(session, player) => {
+                self.hosts[at].guests.remove(&(session, player));
+            }
             host::Output::Over(session, ending) => {
                 manned.remove(&session);
+                self.hosts[at].guests.retain(|(id, _)| *id != session);
                 self.counts.quarantined += u64::from(ending == Ending::Quarantined);
                 self.counts.moved += u64::from(ending == Ending::Moved);
             }
