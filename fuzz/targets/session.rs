@@ -157,7 +157,7 @@ impl Town {
         self.life += 1;
         let mut stored: Vec<Vec<u8>> = self.disk.values().cloned().collect();
         stored.extend(found.map(|found| {
-            let bytes = [&[1], found].concat();
+            let bytes = [&[2], found].concat();
             let check = blake3::hash(&bytes);
             [&bytes[..], &check.as_bytes()[..8]].concat()
         }));

@@ -41,7 +41,7 @@ fn said(step: u8, message: &[u8]) -> Vec<u8> {
 
 /// A session is made, played, cut, taken up again, moved and over.
 fn evening() -> Vec<u8> {
-    let settings = r#"{"name":"x","game":"bridge","mode":"room","scenario":null,"difficulty":3,"groups":2,"listed":true,"setup":""}"#;
+    let settings = r#"{"name":"x","game":"bridge","mode":"room","scenario":null,"difficulty":3,"groups":2,"listed":true}"#;
     let create = format!(
         r#"{{"action":"create","payload":{{"key":"{}","name":"Ada","settings":{settings},"password":"p"}}}}"#,
         "0".repeat(32)
@@ -71,7 +71,6 @@ fn settings() -> Settings {
         difficulty: Difficulty::default(),
         groups: 1,
         listed: true,
-        setup: String::new(),
     }
 }
 

@@ -1,7 +1,5 @@
 //! What a session is about, as its creator wants it.
 
-use alloc::string::String;
-
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -10,9 +8,6 @@ use crate::plan::Plan;
 
 /// The hardest there is; the easiest is 1 (B7).
 pub const MAX_DIFFICULTY: u8 = 11;
-
-/// The most bytes of what a game is set up with: a handful of numbers in JSON.
-pub const MAX_SETUP: usize = 1_024;
 
 /// Who decides what happens in the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -70,14 +65,12 @@ pub struct Settings {
     pub groups: u8,
     /// Whether it is in lists.
     pub listed: bool,
-    /// What else the game is set up with, in JSON.
-    pub setup: String,
 }
 
 impl Settings {
     /// Whether a game with these seats can be had like this.
     pub fn fit(&self, plan: &Plan) -> bool {
-        self.groups >= 1 && usize::from(self.groups) <= plan.groups().len() && self.setup.len() <= MAX_SETUP
+        self.groups >= 1 && usize::from(self.groups) <= plan.groups().len()
     }
 
     /// Whether these are of the same game, which does not change.

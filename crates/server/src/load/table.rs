@@ -73,7 +73,7 @@ impl Table {
     /// Two who are in the same session.
     async fn meet(&self) -> Result<(Member, Member), String> {
         let settings = json!({"name": format!("load {}", self.number), "game": "pong", "mode": "lockstep", "scenario": "short",
-            "difficulty": 1, "groups": 1, "listed": true, "setup": ""});
+            "difficulty": 1, "groups": 1, "listed": true});
         let (gateway, key) = (&self.gateway[..], &self.key);
         let mut creator = Visitor::come(gateway, key).await?;
         let mut joiner = Visitor::come(gateway, key).await?;

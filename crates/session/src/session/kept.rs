@@ -17,7 +17,7 @@ use crate::plan::{Group, Plan};
 use crate::settings::Settings;
 
 /// The form of what is kept.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Bytes of the hash that tells damage.
 const CHECK_LEN: usize = 8;

@@ -118,9 +118,21 @@ fn what_cannot_be_read_is_refused() {
         assert!(serde_json::from_value::<Request>(value.clone()).is_err(), "{value}");
     }
     let settings = json!({"name": "x", "game": "pong", "mode": "room", "scenario": null, "difficulty": 12, "groups": 1,
-        "listed": true, "setup": ""});
+        "listed": true});
     let value = json!({"action": "settings", "payload": {"settings": settings}});
     assert!(serde_json::from_value::<Request>(value).is_err(), "difficulty");
+}
+
+/// An app may know more than the server.
+#[test]
+fn what_is_not_known_is_passed_over() {
+    let mut settings = serde_json::to_value(crate::stage::settings(1)).unwrap();
+    settings["setup"] = json!("\u{1}".repeat(1_024));
+    let value = json!({"action": "settings", "payload": {"settings": settings}});
+    let expected = Request::Settings { settings: crate::stage::settings(1) };
+    assert_eq!(serde_json::from_value::<Request>(value.clone()).unwrap(), expected);
+    let packed = rmp_serde::to_vec_named(&value).unwrap();
+    assert_eq!(rmp_serde::from_slice::<Request>(&packed).unwrap(), expected);
 }
 
 proptest::proptest! {

@@ -56,7 +56,6 @@ pub fn settings(groups: u8) -> Settings {
         difficulty: Difficulty::default(),
         groups,
         listed: true,
-        setup: String::new(),
     }
 }
 

@@ -114,7 +114,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 pub fn settings(name: &str) -> Value {
     json!({"name": name, "game": "pong", "mode": "lockstep", "scenario": null, "difficulty": 1, "groups": 1,
-        "listed": true, "setup": ""})
+        "listed": true})
 }
 
 fn command(seq: u64, feature: &str, action: &str, payload: &Value) -> Value {
