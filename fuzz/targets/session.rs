@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use sametick_fuzz::part;
 use sametick_session::catalog::Remembered;
-use sametick_session::gateway::{self, Asking, ClientId, Gateway};
+use sametick_session::gateway::{self, Asking, ClientId, Gateway, GatewayConfig};
 use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
 use sametick_session::id::{HostId, Incarnation, SessionId, Source};
 use sametick_session::lobby::Reply;
@@ -67,7 +67,7 @@ impl Town {
             now,
             life: 1,
             host: Host::new(now, config(1), &[], None).0,
-            gateway: Gateway::new(now, Remembered::default(), 1),
+            gateway: Gateway::new(now, Remembered::default(), GatewayConfig::default()),
             disk: BTreeMap::new(),
             ticket: String::new(),
             token: None,
@@ -138,7 +138,8 @@ impl Town {
             (9, Some(session), _) => host::Input::Ended(session, "{}".into()),
             (10, Some(session), _) => host::Input::Crashed(session, 1_000),
             (12, ..) => {
-                self.gateway = Gateway::new(self.now, Remembered::default(), self.next as u32);
+                let config = GatewayConfig { run: self.next as u32, ..GatewayConfig::default() };
+                self.gateway = Gateway::new(self.now, Remembered::default(), config);
                 return rest;
             }
             (13, ..) => host::Input::Drain(1_000_000),

@@ -9,9 +9,9 @@ pub(crate) mod settings;
 mod visitors;
 
 use std::collections::{HashMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use sametick_session::gateway::{self, ClientId, Gateway};
+use sametick_session::gateway::{self, ClientId, Gateway, GatewayConfig};
 use sametick_session::id::{HostId, Source};
 use sametick_session::placing::FromHost;
 use sametick_sim::Time;
@@ -27,6 +27,9 @@ use lists::Lists;
 use processes::Processes;
 pub(crate) use visitors::SOCKET;
 use visitors::Visitor;
+
+/// This machine.
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A host that somebody speaks for.
 struct Speaker {
@@ -65,13 +68,19 @@ impl GatewaySide {
         mut processes: Option<Processes>,
         lists: Lists,
     ) -> GatewaySide {
-        let mut gateway = Gateway::new(now, catalog, u32::from_le_bytes(random()));
         if let Some(processes) = &mut processes {
-            gateway.set_growing();
             processes.begin(now);
         }
+        let salt = random();
+        let config = GatewayConfig {
+            run: u32::from_le_bytes(random()),
+            grows: processes.is_some(),
+            // Whatever comes through a proxy comes from here as well.
+            exempt: Some(source_of(&salt, LOCALHOST)),
+            ..GatewayConfig::default()
+        };
         GatewaySide {
-            gateway,
+            gateway: Gateway::new(now, catalog, config),
             trunks,
             speakers: HashMap::new(),
             hosts: HashMap::new(),
@@ -79,7 +88,7 @@ impl GatewaySide {
             visitors: HashMap::new(),
             clients: HashMap::new(),
             next: 0,
-            salt: random(),
+            salt,
             lists,
             wake_at: Some(now),
             is_ending: false,
@@ -198,19 +207,17 @@ impl GatewaySide {
         }
         self.gateway.handle(now, gateway::Input::Host(host, said));
     }
+}
 
-    /// Where somebody comes from, for limits: of IPv6, the network that one customer has.
-    fn source_of(&self, ip: IpAddr) -> Source {
-        let mut hasher = blake3::Hasher::new_keyed(&self.salt);
-        match ip {
-            IpAddr::V4(ip) => hasher.update(&ip.octets()),
-            IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
-                Some(ip) => hasher.update(&ip.octets()),
-                None => hasher.update(&ip.octets()[..8]),
-            },
-        };
-        let mut source = [0; 8];
-        hasher.finalize_xof().fill(&mut source);
-        Source(u64::from_le_bytes(source))
-    }
+/// Where somebody comes from, for limits: of IPv6, the network that one customer has. All of this machine is one.
+fn source_of(salt: &[u8; 32], ip: IpAddr) -> Source {
+    let ip = ip.to_canonical();
+    let mut hasher = blake3::Hasher::new_keyed(salt);
+    match if ip.is_loopback() { LOCALHOST } else { ip } {
+        IpAddr::V4(ip) => hasher.update(&ip.octets()),
+        IpAddr::V6(ip) => hasher.update(&ip.octets()[..8]),
+    };
+    let mut source = [0; 8];
+    hasher.finalize_xof().fill(&mut source);
+    Source(u64::from_le_bytes(source))
 }

@@ -3,6 +3,8 @@
 //!
 //! After each [`Gateway::handle`], [`Gateway::poll_output`] is called until it says [`Output::WakeAt`].
 
+mod moving;
+
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -12,9 +14,11 @@ use sametick_wire::identity::PlayerId;
 use crate::catalog::{Catalog, Health};
 use crate::id::{HostId, Incarnation, Key, SessionId, Source};
 use crate::lobby::{Ask, Filter, Reply};
-use crate::message::{Forward, Refusal};
-use crate::placing::{Adopted, FromHost, Granted, ToHost};
+use crate::message::Refusal;
+use crate::pace::{Limit, Paces};
+use crate::placing::{FromHost, Granted, ToHost};
 use crate::settings::Settings;
+use moving::Move;
 
 /// A host that has not answered is asked again after so long.
 pub const AGAIN_US: u64 = 1_000_000;
@@ -24,9 +28,6 @@ pub const GIVE_UP_US: u64 = 8_000_000;
 
 /// A gateway that has just begun waits so long for hosts to be heard of: more than two beats.
 pub const HEARING_US: u64 = 5_000_000;
-
-/// For so long it is remembered which host was asked to take a session over.
-const MOVES_US: u64 = 60_000_000;
 
 /// The most sessions in one list.
 pub const MAX_LISTED: usize = 100;
@@ -42,6 +43,31 @@ const MAX_PENDING_EACH: usize = 4;
 
 /// So many follow a list.
 pub const MAX_FOLLOWERS: usize = 10_000;
+
+/// How many sessions one source makes.
+pub const CREATIONS: Limit = Limit { every_us: 3_000_000, burst: 20 };
+
+/// So many sources have a limit of their own.
+const MAX_SOURCES: usize = 4_096;
+
+/// How a gateway is.
+#[derive(Clone, Debug)]
+pub struct GatewayConfig {
+    /// Other than in any life before, so that late answers to those are taken for none.
+    pub run: u32,
+    /// More hosts are started where there are [too few](Gateway::wanting): who wants a session waits for that.
+    pub grows: bool,
+    /// How many sessions one source makes.
+    pub creations: Limit,
+    /// The source that makes as many as it likes: this machine itself.
+    pub exempt: Option<Source>,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> GatewayConfig {
+        GatewayConfig { run: 0, grows: false, creations: CREATIONS, exempt: None }
+    }
+}
 
 /// A client's connection, as the driver names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,14 +138,6 @@ impl Pending {
     }
 }
 
-/// A session that goes on at another host.
-struct Move {
-    /// Who is asked to have it.
-    target: Option<HostId>,
-    refused: BTreeSet<HostId>,
-    until: Time,
-}
-
 struct Follower {
     filter: Filter,
     told: u64,
@@ -137,13 +155,14 @@ pub struct Gateway<C> {
     next: u64,
     is_draining: bool,
     grows: bool,
+    creations: Paces<Source>,
+    exempt: Option<Source>,
     outputs: VecDeque<Output>,
 }
 
 impl<C: Catalog> Gateway<C> {
-    /// A gateway that knows what its catalog does. `run` is other than in any life before, so that late answers to those are
-    /// taken for none.
-    pub fn new(now: Time, catalog: C, run: u32) -> Gateway<C> {
+    /// A gateway that knows what its catalog does.
+    pub fn new(now: Time, catalog: C, config: GatewayConfig) -> Gateway<C> {
         Gateway {
             catalog,
             now,
@@ -152,16 +171,13 @@ impl<C: Catalog> Gateway<C> {
             moves: BTreeMap::new(),
             followers: BTreeMap::new(),
             tell_at: now,
-            next: u64::from(run) << 32,
+            next: u64::from(config.run) << 32,
             is_draining: false,
-            grows: false,
+            grows: config.grows,
+            creations: Paces::new(config.creations, MAX_SOURCES),
+            exempt: config.exempt,
             outputs: VecDeque::new(),
         }
-    }
-
-    /// More hosts are started where there are [too few](Gateway::wanting): who wants a session waits for that.
-    pub fn set_growing(&mut self) {
-        self.grows = true;
     }
 
     /// How many want a session and no host has a place for it.
@@ -212,6 +228,9 @@ impl<C: Catalog> Gateway<C> {
         let (what, settings) = match ask {
             Ask::List { filter, follow } => return self.list(client, seq, filter, follow),
             Ask::Create { .. } if self.is_draining => return self.refuse(client, seq, Refusal::Stopping),
+            Ask::Create { .. } if !self.may_create(source) => {
+                return self.refuse(client, seq, Refusal::TooFast);
+            }
             Ask::Create { key, name, settings, password } => {
                 let place =
                     ToHost::Place { key: key.of(player), player, name, settings: settings.clone(), password };
@@ -231,6 +250,10 @@ impl<C: Catalog> Gateway<C> {
         let pending = Pending { client, seq, what, settings, host, refused, again_at, until };
         self.pending.insert(number, pending);
         self.send(number);
+    }
+
+    fn may_create(&mut self, source: Source) -> bool {
+        self.exempt == Some(source) || self.creations.try_take(self.now, source)
     }
 
     fn list(&mut self, client: ClientId, seq: u64, filter: Filter, follow: bool) {
@@ -375,50 +398,6 @@ impl<C: Catalog> Gateway<C> {
                 self.go(ask, host, &granted);
             }
             Err(refusal) => self.finish(ask, Reply::Refused(refusal)),
-        }
-    }
-
-    /// A host wants to be rid of a session: one other host is asked, the same as before if it was asked before.
-    fn offered(&mut self, session: SessionId, life: Incarnation, settings: &Settings, stored: Vec<u8>) {
-        if self.is_draining {
-            // Whoever ends sees no move to its end; the session goes on in the next life of its host.
-            return self.outputs.push_back(Output::Host(session.host, ToHost::Stay(session)));
-        }
-        if !self.moves.contains_key(&(session, life)) && self.moves.len() >= MAX_PENDING {
-            return;
-        }
-        let candidates = self.catalog.candidates(self.now, settings);
-        let until = self.now.plus_micros(MOVES_US);
-        let fresh = || Move { target: None, refused: BTreeSet::from([session.host]), until };
-        let entry = self.moves.entry((session, life)).or_insert_with(fresh);
-        entry.target =
-            entry.target.or_else(|| candidates.into_iter().find(|host| !entry.refused.contains(host)));
-        self.outputs.push_back(match entry.target {
-            Some(target) => Output::Host(target, ToHost::Adopt { from: session, life, stored }),
-            None => Output::Host(session.host, ToHost::Stay(session)),
-        });
-    }
-
-    fn adopted(
-        &mut self,
-        host: HostId,
-        from: SessionId,
-        life: Incarnation,
-        answer: Result<Adopted, Refusal>,
-    ) {
-        let Some(entry) = self.moves.get_mut(&(from, life)).filter(|entry| entry.target == Some(host)) else {
-            return;
-        };
-        let address = self.catalog.host(self.now, host).map(|state| state.address);
-        match (answer, address) {
-            (Ok(Adopted { session, admissions }), Some(address)) if session.host == host => {
-                let to = Forward { session, address, ticket: None };
-                self.outputs.push_back(Output::Host(from.host, ToHost::Moved { from, life, to, admissions }));
-            }
-            _ => {
-                entry.refused.insert(host);
-                entry.target = None;
-            }
         }
     }
 

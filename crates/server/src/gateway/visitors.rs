@@ -9,7 +9,7 @@ use sametick_transport::hub::{Key, Links};
 use sametick_wire::identity::{PlayerId, Token};
 use serde::{Deserialize, Serialize};
 
-use super::GatewaySide;
+use super::{GatewaySide, source_of};
 use crate::parley::{Parley, asked};
 use crate::rooms::envelope::{Code, Outgoing};
 
@@ -115,7 +115,7 @@ impl GatewaySide {
         match asked::<Ask>(command, FEATURE) {
             Ok(ask) => {
                 let (client, ip) = (visitor.client, visitor.parley.ip);
-                let source = self.source_of(ip);
+                let source = source_of(&self.salt, ip);
                 self.gateway.handle(now, Input::Ask(Asking { client, seq, player, source, ask }));
             }
             Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sametick_session::catalog::{Catalog, Health, Remembered};
-use sametick_session::gateway::{self, Asking, ClientId, Gateway, TELL_EVERY_US};
+use sametick_session::gateway::{self, Asking, CREATIONS, ClientId, Gateway, GatewayConfig, TELL_EVERY_US};
 use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
 use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
 use sametick_session::lobby::{Ask, Filter, Reply};
@@ -45,12 +45,16 @@ fn config(id: u32, life: u32, capacity: u16) -> HostConfig {
     }
 }
 
+fn fresh_gateway(now: Time, run: u32) -> Gateway<Remembered> {
+    Gateway::new(now, Remembered::default(), GatewayConfig { run, ..GatewayConfig::default() })
+}
+
 impl Town {
     fn new(capacities: &[u16]) -> Town {
         let now = Time::from_micros(SECOND);
         let mut town = Town {
             now,
-            gateway: Gateway::new(now, Remembered::default(), 1),
+            gateway: fresh_gateway(now, 1),
             hosts: BTreeMap::new(),
             deaf: Vec::new(),
             disk: BTreeMap::new(),
@@ -223,7 +227,7 @@ fn what_is_asked_again_with_the_same_key_is_the_same_session() {
     assert_ne!(first, other, "a key is one player's");
     // Also in the next life of its host, and with another gateway that remembers nothing.
     town.restart(first.host.0, 2, Some(1_000));
-    town.gateway = Gateway::new(town.now, Remembered::default(), 2);
+    town.gateway = fresh_gateway(town.now, 2);
     town.wait(3 * SECOND);
     let (again, ..) = go(town.create(ADA, 1, None));
     assert_eq!(first, again);
@@ -300,7 +304,7 @@ fn a_gateway_that_was_killed_finds_every_session_and_those_who_ask_meanwhile_wai
     let mut town = Town::new(&[4, 4]);
     let sessions: Vec<SessionId> =
         (0..5).map(|key| town.session(PlayerId(key.into()), key, None).0).collect();
-    town.gateway = Gateway::new(town.now, Remembered::default(), 2);
+    town.gateway = fresh_gateway(town.now, 2);
     assert_eq!(town.list(), []);
     let ask = Ask::Join { session: sessions[0], name: name("Eve"), password: None, seat: None };
     assert_eq!(town.ask(EVE, ask), None, "hosts are heard of soon");
@@ -540,6 +544,30 @@ fn guesses_are_limited_for_each_source_wherever_they_go() {
     assert!(matches!(town.join(BOB, session, Some("secret")), Reply::Go { .. }), "others are not held up");
     town.wait(6 * SECOND);
     assert!(matches!(town.join(EVE, session, Some("secret")), Reply::Go { .. }));
+}
+
+#[test]
+fn one_source_makes_so_many_sessions_and_others_are_not_held_up() {
+    let mut town = Town::new(&[100]);
+    town.gateway = Gateway::new(
+        town.now,
+        Remembered::default(),
+        GatewayConfig { exempt: Some(Source(1)), ..GatewayConfig::default() },
+    );
+    town.wait(3 * SECOND);
+    let create = |town: &mut Town, key: u8, source| {
+        let (key, settings) = (Key([key; 16]), settings(1));
+        let ask = Ask::Create { key, name: name_of(EVE), settings, password: None };
+        town.ask_from(PlayerId(source), Source(source as u64), ask).unwrap()
+    };
+    let made = |reply: &Reply| matches!(reply, Reply::Go { .. });
+    let replies: Vec<Reply> = (0..40).map(|key| create(&mut town, key, 3)).collect();
+    assert_eq!(replies.iter().filter(|reply| made(reply)).count() as u64, CREATIONS.burst);
+    assert_eq!(replies.last(), Some(&Reply::Refused(Refusal::TooFast)));
+    assert!(made(&create(&mut town, 0, 2)), "somebody else");
+    assert!((0..40).all(|key| made(&create(&mut town, key, 1))), "whoever is exempt");
+    town.wait(CREATIONS.every_us);
+    assert!(made(&create(&mut town, 50, 3)) && !made(&create(&mut town, 51, 3)));
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sametick_session::catalog::{Catalog, Remembered};
-use sametick_session::gateway::{self, Asking, ClientId, Gateway};
+use sametick_session::gateway::{self, Asking, ClientId, Gateway, GatewayConfig};
 use sametick_session::host::{self, GatewayId};
 use sametick_session::id::{Key, SessionId, Source};
 use sametick_session::lobby::{Ask, Filter, Reply};
@@ -278,7 +278,8 @@ impl World {
     fn start_gateway(&mut self) {
         self.run += 1;
         // It remembers nothing.
-        self.gateway = Some(Gateway::new(self.now, Remembered::default(), self.run));
+        let config = GatewayConfig { run: self.run, ..GatewayConfig::default() };
+        self.gateway = Some(Gateway::new(self.now, Remembered::default(), config));
         self.tell_gateway(gateway::Input::Timeout);
     }
 
