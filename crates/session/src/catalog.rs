@@ -81,6 +81,8 @@ pub trait Catalog {
     fn note(&mut self, session: &Standing, life: Incarnation, beats: u64);
     /// A host says that there is no such session.
     fn forget(&mut self, session: SessionId);
+    /// Nobody listened for so long: hosts were not silent for that.
+    fn stood_still(&mut self, us: u64);
     /// Time has passed. Returns the hosts that are lost since it was asked last.
     fn pass_time(&mut self, now: Time) -> Vec<HostId>;
     /// When time will have passed for somebody.
@@ -265,6 +267,10 @@ impl Catalog for Remembered {
             known.sessions.remove(&session);
             self.version += 1;
         }
+    }
+
+    fn stood_still(&mut self, us: u64) {
+        self.hosts.values_mut().for_each(|known| known.heard_at = known.heard_at.plus_micros(us));
     }
 
     fn pass_time(&mut self, now: Time) -> Vec<HostId> {

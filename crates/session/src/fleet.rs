@@ -10,13 +10,15 @@ use core::ops::RangeInclusive;
 
 use sametick_sim::Time;
 
+use crate::still::{LOOK_US, still_us};
+
 /// The ports of hosts, if nothing else is said (B6).
 pub const PORTS: RangeInclusive<u16> = 8_081..=8_180;
 
 /// So many hosts without a session are kept ready: whoever wants a session does not wait for a process.
 pub const SPARE: usize = 2;
 
-/// So many start at once: each takes a core for a moment.
+/// At most so many start at once, whatever for: each takes a core for a moment.
 const MAX_STARTING: usize = 4;
 
 /// A host that was started is heard of within this, or it is ended.
@@ -57,7 +59,7 @@ pub enum Input {
     Found {
         /// Where.
         port: u16,
-        /// A host listens there that somebody else has started.
+        /// A host runs there that somebody else has started: a gateway before, or the operator. It is left alone until it is heard of.
         is_up: bool,
         /// There are sessions that go on when a host is started.
         has_sessions: bool,
@@ -107,6 +109,8 @@ pub enum Output {
 enum Slot {
     /// Nobody is there; nobody is started before this.
     Free(Time),
+    /// Somebody else has started it, and it has not been heard of: it may be nobody's business here.
+    Found,
     /// Not heard of since it was started.
     Starting(Time),
     /// When it was heard of last, and since when it has no session.
@@ -115,6 +119,26 @@ enum Slot {
     Stopping(Time),
     /// Killed, and not gone yet.
     Killed,
+}
+
+impl Slot {
+    /// As if it had come to this so much later.
+    fn later(self, us: u64) -> Slot {
+        match self {
+            Slot::Starting(since) => Slot::Starting(since.plus_micros(us)),
+            Slot::Up { heard_at, idle_since } => Slot::Up {
+                heard_at: heard_at.plus_micros(us),
+                idle_since: idle_since.map(|since| since.plus_micros(us)),
+            },
+            Slot::Stopping(since) => Slot::Stopping(since.plus_micros(us)),
+            Slot::Free(_) | Slot::Found | Slot::Killed => self,
+        }
+    }
+
+    /// Whether it is one that has to end before all have.
+    fn is_ours(self) -> bool {
+        !matches!(self, Slot::Free(_) | Slot::Found)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +179,10 @@ impl Fleet {
 
     /// Takes in what happened.
     pub fn handle(&mut self, now: Time, input: Input) {
+        if let Some(still_us) = still_us(self.now, now) {
+            self.places.values_mut().for_each(|place| place.slot = place.slot.later(still_us));
+            self.draining_since = self.draining_since.map(|since| since.plus_micros(still_us));
+        }
         self.now = self.now.max(now);
         match input {
             Input::Found { port, is_up, has_sessions } => self.found(port, is_up, has_sessions),
@@ -164,6 +192,7 @@ impl Fleet {
             Input::Spare(spare) => self.config.spare = spare,
             Input::Drain => {
                 self.draining_since.get_or_insert(self.now);
+                self.stop(|slot| matches!(slot, Slot::Stopping(_)));
             }
             Input::Timeout => {}
         }
@@ -187,7 +216,7 @@ impl Fleet {
         {
             place.has_sessions = has_sessions;
             if is_up {
-                place.slot = Slot::Starting(self.now);
+                place.slot = Slot::Found;
             }
         }
     }
@@ -197,9 +226,11 @@ impl Fleet {
         let is_needed = sessions > 0 && !is_draining && self.draining_since.is_none();
         let since = match place.slot {
             Slot::Up { idle_since, .. } => idle_since,
-            Slot::Free(_) | Slot::Starting(_) => None,
+            Slot::Free(_) | Slot::Found | Slot::Starting(_) => None,
             // It got a session before it was told to end, and stays.
             Slot::Stopping(_) if is_needed => None,
+            // It has not heard that it is to end.
+            Slot::Stopping(_) if !is_draining => return self.outputs.push_back(Output::Stop(port)),
             Slot::Stopping(_) | Slot::Killed => return,
         };
         (place.failures, place.has_sessions) = (0, false);
@@ -235,18 +266,19 @@ impl Fleet {
             Slot::Starting(since) => now.micros_since(since) >= START_US,
             Slot::Up { heard_at, .. } => now.micros_since(heard_at) >= HUNG_US,
             Slot::Stopping(since) => now.micros_since(since) >= STOP_US,
-            Slot::Free(_) | Slot::Killed => false,
+            Slot::Free(_) | Slot::Found | Slot::Killed => false,
         });
         let count = |is: fn(&Slot) -> bool| self.places.values().filter(|place| is(&place.slot)).count();
         let starting = count(|slot| matches!(slot, Slot::Starting(_)));
         let idle = count(|slot| matches!(slot, Slot::Up { idle_since: Some(_), .. }));
         let target = self.config.spare + self.wanted;
-        let missing = target.saturating_sub(idle + starting).min(MAX_STARTING.saturating_sub(starting));
+        let missing = target.saturating_sub(idle + starting);
         let is_free = |place: &Place| matches!(place.slot, Slot::Free(at) if at <= self.now);
         let free = self.places.iter().filter(|(_, place)| is_free(place));
         // Sessions that wait come before those that may.
         let (owed, spare): (Vec<_>, Vec<_>) = free.partition(|(_, place)| place.has_sessions);
         let chosen = owed.into_iter().chain(spare.into_iter().take(missing));
+        let chosen = chosen.take(MAX_STARTING.saturating_sub(starting));
         for port in chosen.map(|(port, _)| *port).collect::<Vec<_>>() {
             self.start(port);
         }
@@ -272,27 +304,34 @@ impl Fleet {
         }
     }
 
+    /// Tells hosts to end, also those that were told before.
+    fn stop(&mut self, is_due: impl Fn(Slot) -> bool) {
+        let now = self.now;
+        for (port, place) in self.places.iter_mut().filter(|(_, place)| is_due(place.slot)) {
+            place.slot = Slot::Stopping(now);
+            self.outputs.push_back(Output::Stop(*port));
+        }
+    }
+
     fn drain(&mut self) {
         let (now, since) = (self.now, self.draining_since.unwrap_or(self.now));
         let is_over = now.micros_since(since) >= STOP_US;
         if is_over {
-            self.kill(|slot, _| !matches!(slot, Slot::Free(_) | Slot::Killed));
+            self.kill(|slot, _| slot.is_ours() && slot != Slot::Killed);
         }
-        for (port, place) in &mut self.places {
-            if matches!(place.slot, Slot::Starting(_) | Slot::Up { .. }) {
-                place.slot = Slot::Stopping(now);
-                self.outputs.push_back(Output::Stop(*port));
-            }
-        }
-        let are_gone = self.ports().next().is_none();
+        self.stop(|slot| matches!(slot, Slot::Starting(_) | Slot::Up { .. }));
+        let are_gone = !self.places.values().any(|place| place.slot.is_ours());
         if are_gone && !core::mem::replace(&mut self.is_done, are_gone) {
             self.outputs.push_back(Output::Done);
         }
     }
 
     fn wake_at(&self) -> Option<Time> {
+        let is_watched = self.places.values().any(|place| place.slot.is_ours());
+        let look = is_watched.then(|| self.now.plus_micros(LOOK_US));
         if let Some(since) = self.draining_since {
-            return (!self.is_done).then(|| since.plus_micros(STOP_US)).filter(|at| *at > self.now);
+            let end = (!self.is_done).then(|| since.plus_micros(STOP_US)).filter(|at| *at > self.now);
+            return end.into_iter().chain(look).min();
         }
         let ends = self.places.values().flat_map(|place| match place.slot {
             Slot::Free(at) => [Some(at), None],
@@ -301,8 +340,8 @@ impl Fleet {
                 [Some(heard_at.plus_micros(HUNG_US)), idle_since.map(|since| since.plus_micros(IDLE_US))]
             }
             Slot::Stopping(since) => [Some(since.plus_micros(STOP_US)), None],
-            Slot::Killed => [None, None],
+            Slot::Found | Slot::Killed => [None, None],
         });
-        ends.flatten().filter(|at| *at > self.now).min()
+        ends.flatten().filter(|at| *at > self.now).chain(look).min()
     }
 }

@@ -18,6 +18,7 @@ use crate::message::Refusal;
 use crate::pace::{Limit, Paces};
 use crate::placing::{FromHost, Granted, ToHost};
 use crate::settings::Settings;
+use crate::still::{LOOK_US, still_us};
 use moving::Move;
 
 /// A host that has not answered is asked again after so long.
@@ -203,6 +204,9 @@ impl<C: Catalog> Gateway<C> {
 
     /// Takes in what happened.
     pub fn handle(&mut self, now: Time, input: Input) {
+        if let Some(us) = still_us(self.now, now) {
+            self.catalog.stood_still(us);
+        }
         self.now = self.now.max(now);
         match input {
             Input::Ask(asking) => self.ask(asking),
@@ -465,7 +469,8 @@ impl<C: Catalog> Gateway<C> {
     fn wake_at(&self) -> Option<Time> {
         let pending = self.pending.values().map(|pending| pending.again_at.min(pending.until));
         let tell = self.has_news().then_some(self.tell_at);
-        pending.chain(tell).chain(self.catalog.wake_at()).min()
+        let look = self.catalog.wake_at().map(|at| at.min(self.now.plus_micros(LOOK_US)));
+        pending.chain(tell).chain(look).min()
     }
 
     /// How a host is.

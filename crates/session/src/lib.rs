@@ -20,4 +20,5 @@ pub mod placing;
 pub mod plan;
 pub mod session;
 pub mod settings;
+mod still;
 pub mod ticket;

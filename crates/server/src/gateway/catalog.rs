@@ -146,6 +146,10 @@ impl Catalog for Kept {
         self.keep(session.host);
     }
 
+    fn stood_still(&mut self, us: u64) {
+        self.remembered.stood_still(us);
+    }
+
     fn pass_time(&mut self, now: Time) -> Vec<HostId> {
         let lost = self.remembered.pass_time(now);
         let forgotten: Vec<HostId> =

@@ -32,8 +32,8 @@ pub(crate) struct Processes {
     exits: Receiver<u16>,
     sender: Sender<u16>,
     bell: Bell,
-    /// How long all may take that are told to end, once they are.
-    within_us: Option<u64>,
+    /// Until when those that play may go on, once all are to end.
+    end_at: Option<Time>,
     look_at: Time,
     wake_at: Option<Time>,
     is_done: bool,
@@ -74,7 +74,7 @@ impl Processes {
             exits,
             sender,
             bell,
-            within_us: None,
+            end_at: None,
             look_at: now,
             wake_at: Some(now),
             is_done: false,
@@ -100,7 +100,8 @@ impl Processes {
 
     /// All are to end; those that play may go on for so long.
     pub fn end(&mut self, now: Time, within_us: u64) {
-        self.within_us = Some(within_us);
+        let at = now.plus_micros(within_us);
+        self.end_at = Some(self.end_at.map_or(at, |earlier| earlier.min(at)));
         self.fleet.handle(now, Input::Drain);
     }
 
@@ -135,7 +136,8 @@ impl Processes {
             match self.fleet.poll_output() {
                 Output::Start(port) => self.start(port),
                 Output::Stop(port) => {
-                    let said = self.within_us.map_or(Downward::EndIfIdle, Downward::End);
+                    let said =
+                        self.end_at.map_or(Downward::EndIfIdle, |at| Downward::End(at.micros_since(now)));
                     stops.push((port, said));
                 }
                 Output::Kill(port) => self.kill(port),

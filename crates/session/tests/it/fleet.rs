@@ -21,9 +21,18 @@ fn drain(fleet: &mut Fleet) -> Vec<Output> {
     }
 }
 
+/// What is wanted until something happens, and then.
 fn told(fleet: &mut Fleet, at_ms: u64, input: Input) -> Vec<Output> {
-    fleet.handle(Time::from_millis(at_ms), input);
-    drain(fleet)
+    let (at, mut all) = (Time::from_millis(at_ms), drain(fleet));
+    while let Output::WakeAt(Some(due)) = fleet.poll_output()
+        && due < at
+    {
+        fleet.handle(due, Input::Timeout);
+        all.extend(drain(fleet));
+    }
+    fleet.handle(at, input);
+    all.extend(drain(fleet));
+    all
 }
 
 fn heard(port: u16, sessions: usize) -> Input {
@@ -117,7 +126,81 @@ fn a_gateway_that_was_killed_finds_what_it_had_started() {
     let is_up = |port, is_up| Input::Found { port, is_up, has_sessions: true };
     fleet.handle(Time::ZERO, is_up(1, true));
     fleet.handle(Time::ZERO, is_up(5, false));
-    assert_eq!(drain(&mut fleet), [Output::Start(2), Output::Start(5)], "1 is there, and 5 has sessions");
+    let starts = [Output::Start(2), Output::Start(3), Output::Start(5)];
+    assert_eq!(drain(&mut fleet), starts, "1 is there, and 5 has sessions");
+    assert_eq!(told(&mut fleet, 1, heard(1, 1)), []);
+    assert!(told(&mut fleet, 1 + HUNG_US / MS, Input::Timeout).contains(&Output::Kill(1)));
+}
+
+#[test]
+fn a_host_that_somebody_else_has_started_is_left_alone() {
+    let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=1, spare: 1 });
+    let found = Input::Found { port: 1, is_up: true, has_sessions: true };
+    assert_eq!(told(&mut fleet, 0, found), []);
+    assert_eq!(told(&mut fleet, 10 * HUNG_US / MS, Input::Timeout), [], "neither killed nor in the way");
+    assert_eq!(fleet.ports().collect::<Vec<_>>(), [1], "and its port is not used");
+    let at_ms = 10 * HUNG_US / MS + 1;
+    assert_eq!(told(&mut fleet, at_ms, Input::Exited { port: 1, has_sessions: false }), [Output::Start(1)]);
+    let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=1, spare: 1 });
+    told(&mut fleet, 0, found);
+    assert_eq!(told(&mut fleet, 1, Input::Drain), [Output::Done], "nobody waits for it");
+}
+
+#[test]
+fn a_host_that_has_not_heard_that_it_is_to_end_is_told_again() {
+    let mut fleet = fleet(9);
+    let draining = |port| Input::Heard { port, sessions: 1, is_draining: true };
+    told(&mut fleet, 0, Input::Timeout);
+    told(&mut fleet, 1, heard(1, 1));
+    assert_eq!(told(&mut fleet, 2, Input::Drain)[..2], [Output::Stop(1), Output::Stop(2)]);
+    drain(&mut fleet);
+    assert_eq!(told(&mut fleet, 3, heard(1, 1)), [Output::Stop(1)], "it had no connection");
+    assert_eq!(told(&mut fleet, 4, draining(1)), []);
+    let again = told(&mut fleet, 5, Input::Drain);
+    assert_eq!(&again[..2], [Output::Stop(1), Output::Stop(2)], "there is less time now");
+    let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=1, spare: 0 });
+    told(&mut fleet, 0, Input::Wanted(1));
+    told(&mut fleet, 1, heard(1, 0));
+    for at_ms in (2..IDLE_US / MS).step_by(2_000) {
+        assert_eq!(told(&mut fleet, at_ms, Input::Wanted(0)), []);
+    }
+    assert_eq!(told(&mut fleet, 1 + IDLE_US / MS, heard(1, 0)), [Output::Stop(1)]);
+    assert_eq!(told(&mut fleet, 2 + IDLE_US / MS, heard(1, 0)), [Output::Stop(1)]);
+}
+
+#[test]
+fn a_gateway_that_stood_still_blames_nobody_for_it() {
+    let mut fleet = fleet(9);
+    told(&mut fleet, 0, Input::Timeout);
+    told(&mut fleet, 1, heard(1, 1));
+    told(&mut fleet, 1, heard(2, 0));
+    told(&mut fleet, 1, heard(3, 0));
+    let awake_ms = 10 * HUNG_US / MS;
+    fleet.handle(Time::from_millis(awake_ms), Input::Timeout);
+    assert_eq!(drain(&mut fleet), []);
+    assert_eq!(told(&mut fleet, awake_ms + 1, heard(1, 1)), []);
+    let outputs = told(&mut fleet, awake_ms + 2 + HUNG_US / MS, Input::Timeout);
+    assert!(outputs.contains(&Output::Kill(1)), "who is silent from then on hangs: {outputs:?}");
+}
+
+#[test]
+fn a_machine_starts_a_few_at_once_however_many_have_sessions() {
+    let mut fleet = Fleet::new(Time::ZERO, FleetConfig { ports: 1..=50, spare: 2 });
+    let mut starting = BTreeSet::new();
+    for port in 1..=40 {
+        fleet.handle(Time::ZERO, Input::Found { port, is_up: false, has_sessions: true });
+    }
+    for at_ms in 1..100 {
+        starting.extend(drain(&mut fleet).into_iter().filter_map(|output| match output {
+            Output::Start(port) => Some(port),
+            _ => None,
+        }));
+        assert!(starting.len() <= 4, "{starting:?}");
+        if let Some(port) = starting.pop_first() {
+            fleet.handle(Time::from_millis(at_ms), heard(port, usize::from(port <= 40)));
+        }
+    }
+    assert_eq!(fleet.ports().count(), 42, "all that have sessions, and two more");
 }
 
 #[test]
@@ -141,16 +224,27 @@ fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
         let mut fleet = fleet(6);
         let (mut alive, mut at_ms) = (BTreeMap::<u16, usize>::new(), 0);
         let mut stored = BTreeSet::new();
+        // One that somebody else has started, and that says nothing.
+        let mut foreign = rng.chance(1, 2).then_some(3);
+        for port in foreign {
+            alive.insert(port, 0);
+            fleet.handle(Time::ZERO, Input::Found { port, is_up: true, has_sessions: false });
+            alive.extend(drain(&mut fleet).into_iter().filter_map(|output| match output {
+                Output::Start(port) => Some((port, 0)),
+                _ => None,
+            }));
+        }
         for step in 0..400 {
             at_ms += rng.below(3_000);
             let port = 1 + rng.below(6) as u16;
             let input = match rng.below(5) {
                 0 if alive.remove(&port).is_some() => {
+                    foreign = foreign.filter(|foreign| *foreign != port);
                     Input::Exited { port, has_sessions: stored.contains(&port) }
                 }
                 1 => Input::Wanted(rng.below(4) as usize),
                 _ if step == 350 => Input::Drain,
-                2 | 3 if alive.contains_key(&port) => {
+                2 | 3 if alive.contains_key(&port) && foreign != Some(port) => {
                     let sessions = rng.below(2) as usize;
                     stored.remove(&port);
                     stored.extend((sessions > 0).then_some(port));
@@ -158,18 +252,21 @@ fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
                 }
                 _ => Input::Timeout,
             };
-            let outputs = told(&mut fleet, at_ms, input);
-            for output in outputs {
+            fleet.handle(Time::from_millis(at_ms), input);
+            for output in drain(&mut fleet) {
                 match output {
                     Output::Start(port) => {
                         assert!(alive.insert(port, 0).is_none(), "seed {seed}: {port} twice");
                     }
                     Output::Kill(port) => {
+                        assert_ne!(foreign, Some(port), "seed {seed}");
                         assert!(alive.remove(&port).is_some(), "seed {seed}: nobody to kill at {port}");
                         fleet.handle(Time::from_millis(at_ms), Input::Exited { port, has_sessions: false });
                         stored.remove(&port);
                     }
-                    Output::Stop(port) => assert!(alive.contains_key(&port), "seed {seed}"),
+                    Output::Stop(port) => {
+                        assert!(alive.contains_key(&port) && foreign != Some(port), "seed {seed}");
+                    }
                     Output::Done | Output::WakeAt(_) => {}
                 }
             }

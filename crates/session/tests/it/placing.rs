@@ -346,6 +346,19 @@ fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_mi
 }
 
 #[test]
+fn a_gateway_that_stood_still_blames_nobody_for_it() {
+    let mut town = Town::new(&[4]);
+    let (session, _) = town.session(ADA, 1, None);
+    town.wait(SECOND);
+    town.now = town.now.plus_micros(20 * MINUTE);
+    town.ask_gateway(gateway::Input::Timeout);
+    assert_eq!((town.gateway.health(HostId(1)), town.list()), (Some(Health::Good), vec![session]));
+    town.deaf = vec![HostId(1)];
+    town.wait(MINUTE);
+    assert_eq!((town.gateway.health(HostId(1)), town.lost), (Some(Health::Lost), vec![HostId(1)]));
+}
+
+#[test]
 fn a_host_that_crashes_three_times_in_a_minute_gets_no_sessions_for_a_while() {
     let mut town = Town::new(&[4]);
     for life in 2..=3 {
