@@ -8,7 +8,7 @@ mod members;
 mod moving;
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -229,8 +229,8 @@ pub struct Host {
     drain_at: Option<Time>,
     /// When sessions are offered to others again.
     offer_at: Time,
-    /// Which gateway wants to know of a session that was taken over.
-    adoptions: BTreeMap<SessionId, (GatewayId, Incarnation)>,
+    /// Which gateways want to know of a session that was taken over, and in which life of its host that was.
+    adoptions: BTreeMap<SessionId, (Incarnation, BTreeSet<GatewayId>)>,
     is_done: bool,
     outputs: VecDeque<Output>,
 }

@@ -1,5 +1,6 @@
 //! A host that ends: its sessions go on at another one, or in its next life.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use sametick_sim::Time;
@@ -14,6 +15,9 @@ use crate::ticket::{Admission, Ticket};
 /// For how long others are asked to take sessions over.
 pub const MOVE_US: u64 = 6_000_000;
 
+/// A disk that has not stored everything so long after that never will: the process ends without.
+const DISK_US: u64 = 2_000_000;
+
 /// How often.
 const OFFER_EVERY_US: u64 = 1_000_000;
 
@@ -21,9 +25,12 @@ impl Host {
     pub(super) fn draining_wakes_at(&self) -> Option<Time> {
         let drain_at = self.drain_at?;
         let has_offers = self.running.values().any(|running| running.rest == Rest::Offered);
-        let times =
-            [Some(drain_at), Some(drain_at.plus_micros(MOVE_US)), has_offers.then_some(self.offer_at)];
-        times.into_iter().flatten().filter(|at| *at > self.now).min()
+        let ends = [0, MOVE_US, MOVE_US + DISK_US].map(|us| Some(drain_at.plus_micros(us)));
+        ends.into_iter()
+            .chain([has_offers.then_some(self.offer_at)])
+            .flatten()
+            .filter(|at| *at > self.now)
+            .min()
     }
 
     pub(super) fn go_on_draining(&mut self) {
@@ -35,8 +42,8 @@ impl Host {
             }
         }
         self.offer();
-        let is_over = self.running.values().all(|running| running.rest == Rest::Suspended);
-        if is_over {
+        let is_stored = self.running.values().all(|running| running.rest == Rest::Suspended);
+        if is_stored || drain_at.plus_micros(MOVE_US + DISK_US) <= self.now {
             self.is_done = true;
             self.outputs.push_back(Output::Gateways(FromHost::Bye(self.config.life)));
             self.outputs.push_back(Output::Done);
@@ -94,18 +101,18 @@ impl Host {
     pub(super) fn adopt(&mut self, gateway: GatewayId, from: SessionId, life: Incarnation, stored: &[u8]) {
         let key = Key::of_move(from, life);
         if let Some(id) = self.keys.get(&key).copied() {
-            self.adoptions.insert(id, (gateway, life));
-            return match self.running.contains_key(&id) {
-                true => self.pass_to(id, session::Input::Again),
-                false => self.refuse_adoption(gateway, from, life, Refusal::Over),
-            };
+            if !self.running.contains_key(&id) {
+                return self.refuse_adoption(gateway, from, life, Refusal::Over);
+            }
+            self.note_adoption(id, gateway, life);
+            return self.pass_to(id, session::Input::Again);
         }
         let id = self.next_id();
         let session = Session::adopt(self.now, &self.config.secret, stored, id, key);
         let refusal = match session {
             Ok(session) => match self.check_place(&session.summary().settings, None) {
                 Ok(()) => {
-                    self.adoptions.insert(id, (gateway, life));
+                    self.note_adoption(id, gateway, life);
                     return self.run(session);
                 }
                 Err(refusal) => refusal,
@@ -115,6 +122,10 @@ impl Host {
         self.refuse_adoption(gateway, from, life, refusal);
     }
 
+    fn note_adoption(&mut self, id: SessionId, gateway: GatewayId, life: Incarnation) {
+        self.adoptions.entry(id).or_insert_with(|| (life, BTreeSet::new())).1.insert(gateway);
+    }
+
     fn refuse_adoption(&mut self, gateway: GatewayId, from: SessionId, life: Incarnation, refusal: Refusal) {
         let said = FromHost::Adopted { from, life, answer: Err(refusal) };
         self.outputs.push_back(Output::Gateway(gateway, said));
@@ -122,14 +133,14 @@ impl Host {
 
     /// A session that was taken over is stored.
     pub(super) fn adopted(&mut self, id: SessionId, tickets: &[Ticket]) {
-        let Some((gateway, life)) = self.adoptions.remove(&id) else { return };
+        let Some((life, gateways)) = self.adoptions.remove(&id) else { return };
         let Some(session) = self.session(id).filter(|session| session.phase() != Phase::Closed) else {
             return;
         };
         let Some(from) = session.was() else { return };
         let admission = |ticket: &Ticket| Admission { player: ticket.player, ticket: self.seal.seal(ticket) };
         let adopted = Adopted { session: id, admissions: tickets.iter().map(admission).collect() };
-        self.outputs
-            .push_back(Output::Gateway(gateway, FromHost::Adopted { from, life, answer: Ok(adopted) }));
+        let said = FromHost::Adopted { from, life, answer: Ok(adopted) };
+        self.outputs.extend(gateways.into_iter().map(|gateway| Output::Gateway(gateway, said.clone())));
     }
 }

@@ -115,12 +115,8 @@ impl Session {
             return Err(Refusal::NotFound);
         }
         let seat = reserve.seat.filter(|_| !is_member);
-        if let Some(expected) = self.expected.get(&player)
-            && expected.ticket.seat == seat
-            && expected.ticket.until().micros_since(self.now) > TICKET_US / 2
-        {
-            // Asked again, perhaps because the answer was lost.
-            return Ok(expected.ticket.clone());
+        if let Some(ticket) = self.ticket_of(player, seat) {
+            return Ok(ticket);
         }
         let others =
             self.expected.keys().filter(|other| **other != player && self.kept.person(**other).is_none());
@@ -130,10 +126,25 @@ impl Session {
         if let Some(seat) = seat {
             self.check_free(seat, player)?;
         }
+        Ok(self.expect(player, &reserve.name, seat))
+    }
+
+    /// The ticket that somebody has, if it is good for long enough: it is asked for again, perhaps because the answer was lost.
+    fn ticket_of(&self, player: PlayerId, seat: Option<Seat>) -> Option<Ticket> {
+        let ticket = &self.expected.get(&player)?.ticket;
+        let is_good = ticket.seat == seat && ticket.until().micros_since(self.now) > TICKET_US / 2;
+        is_good.then(|| ticket.clone())
+    }
+
+    /// A ticket for somebody: the one they have, or another in place of it.
+    pub(super) fn expect(&mut self, player: PlayerId, name: &Name, seat: Option<Seat>) -> Ticket {
+        if let Some(ticket) = self.ticket_of(player, seat) {
+            return ticket;
+        }
         self.next_nonce += 1;
         let ticket = Ticket::new(self.now, self.kept.id, player, seat, self.next_nonce);
-        self.expected.insert(player, Expected { name: reserve.name.clone(), ticket: ticket.clone() });
-        Ok(ticket)
+        self.expected.insert(player, Expected { name: name.clone(), ticket: ticket.clone() });
+        ticket
     }
 
     /// Whether a seat takes part and somebody could have it.

@@ -8,11 +8,11 @@ use alloc::vec::Vec;
 
 use sametick_sim::Time;
 
-use super::{DORMANT_US, Damaged, Expected, Input, Kept, Output, Place, Presence, Rest, Session, WINDOW_US};
+use super::{DORMANT_US, Damaged, Input, Kept, Output, Place, Presence, Rest, Session, WINDOW_US};
 use crate::id::{Key, SessionId};
 use crate::message::{Closing, Ending, Event, Forward, Phase, Refusal};
 use crate::pace::Pace;
-use crate::ticket::{Admission, Ticket};
+use crate::ticket::Admission;
 
 impl Session {
     /// The session that another host has stored and wants to be rid of, under another name. Nothing happens before somebody comes.
@@ -50,14 +50,9 @@ impl Session {
     }
 
     pub(super) fn give_tickets(&mut self) {
-        let mut tickets = Vec::new();
-        for person in &self.kept.people {
-            self.next_nonce += 1;
-            let ticket = Ticket::new(self.now, self.kept.id, person.player, None, self.next_nonce);
-            let expected = Expected { name: person.name.clone(), ticket: ticket.clone() };
-            self.expected.insert(person.player, expected);
-            tickets.push(ticket);
-        }
+        let people: Vec<_> =
+            self.kept.people.iter().map(|person| (person.player, person.name.clone())).collect();
+        let tickets = people.into_iter().map(|(player, name)| self.expect(player, &name, None)).collect();
         self.fresh.push(Output::Adopted(tickets));
     }
 

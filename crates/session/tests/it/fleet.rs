@@ -226,7 +226,7 @@ fn there_is_never_more_than_one_process_at_a_port_and_none_in_the_end() {
         let mut stored = BTreeSet::new();
         // One that somebody else has started, and that says nothing.
         let mut foreign = rng.chance(1, 2).then_some(3);
-        for port in foreign {
+        if let Some(port) = foreign {
             alive.insert(port, 0);
             fleet.handle(Time::ZERO, Input::Found { port, is_up: true, has_sessions: false });
             alive.extend(drain(&mut fleet).into_iter().filter_map(|output| match output {

@@ -9,7 +9,7 @@ use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
 use sametick_session::lobby::{Ask, Filter, Reply};
 use sametick_session::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use sametick_session::password::Password;
-use sametick_session::placing::{Beat, FromHost, ToHost};
+use sametick_session::placing::{Adopted, Beat, FromHost, ToHost};
 use sametick_session::session::Session;
 use sametick_session::settings::{Mode, Settings};
 use sametick_session::ticket::TICKET_US;
@@ -437,6 +437,31 @@ fn a_host_that_is_to_end_takes_no_more_waits_for_those_it_has_and_keeps_them_for
 }
 
 #[test]
+fn a_host_that_is_to_end_does_not_wait_for_a_disk_that_fails() {
+    let (mut host, _) = Host::new(Time::ZERO, config(1, 1, 1), &[], None);
+    let place = ToHost::Place {
+        key: Key([1; 16]),
+        player: ADA,
+        name: name_of(ADA),
+        settings: settings(1),
+        password: None,
+    };
+    host.handle(Time::ZERO, host::Input::Gateway(GatewayId(1), place));
+    host.handle(Time::ZERO, host::Input::Drain(SECOND));
+    loop {
+        match host.poll_output() {
+            host::Output::Done => break,
+            host::Output::WakeAt(at) => {
+                let at = at.expect("it ends");
+                assert!(at <= Time::from_micros(9 * SECOND), "{at:?}");
+                host.handle(at, host::Input::Timeout);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn a_session_goes_on_at_another_host_when_its_own_ends() {
     let mut town = Town::new(&[4, 2]);
     let (session, ada) = town.session(ADA, 1, None);
@@ -518,6 +543,50 @@ fn a_copy_that_nobody_was_told_of_dies_and_the_session_goes_on_where_it_was() {
     assert_eq!(town.hosts[&HostId(2)].sessions().count(), 0);
     assert!(town.disk.keys().all(|id| id.host == HostId(1)));
     assert_eq!(town.list(), [session]);
+}
+
+#[test]
+fn whoever_asks_again_for_a_session_to_be_taken_over_gets_the_same_tickets() {
+    let mut town = Town::new(&[1]);
+    let (from, _) = town.session(ADA, 1, None);
+    let adopt = ToHost::Adopt { from, life: Incarnation(1), stored: town.disk[&from].clone() };
+    let (mut host, _) = Host::new(town.now, config(2, 1, 1), &[], None);
+    let ask = |gateway| host::Input::Gateway(GatewayId(gateway), adopt.clone());
+    let drain = |host: &mut Host| {
+        std::iter::from_fn(|| Some(host.poll_output()))
+            .take_while(|output| !matches!(output, host::Output::WakeAt(_)))
+            .collect::<Vec<_>>()
+    };
+    let answers = |outputs: &[host::Output]| -> Vec<(u64, Adopted)> {
+        outputs
+            .iter()
+            .filter_map(|output| match output {
+                host::Output::Gateway(gateway, FromHost::Adopted { answer: Ok(adopted), .. }) => {
+                    Some((gateway.0, adopted.clone()))
+                }
+                _ => None,
+            })
+            .collect()
+    };
+    // The disk is slow, and another gateway asks as well.
+    host.handle(town.now, ask(1));
+    host.handle(town.now, ask(2));
+    let outputs = drain(&mut host);
+    assert_eq!(answers(&outputs), []);
+    let store = outputs.iter().find_map(|output| match output {
+        host::Output::Store(session, number) => Some((*session, *number)),
+        _ => None,
+    });
+    let (session, number) = store.unwrap();
+    host.handle(town.now, host::Input::Stored(session, number));
+    let told = answers(&drain(&mut host));
+    assert_eq!(told.iter().map(|(gateway, _)| *gateway).collect::<Vec<_>>(), [1, 2]);
+    host.handle(town.now.plus_micros(TICKET_US / 3), ask(1));
+    let again = answers(&drain(&mut host));
+    assert!(again.iter().chain(&told).all(|(_, adopted)| *adopted == told[0].1), "{again:?}");
+    let ticket = told[0].1.admissions[0].ticket.0.clone();
+    host.handle(town.now.plus_micros(TICKET_US / 2), host::Input::Arrive(Member(1), ticket));
+    assert_eq!(host.session_of(Member(1)), Some(session));
 }
 
 #[test]
