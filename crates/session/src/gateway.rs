@@ -286,7 +286,14 @@ impl<C: Catalog> Gateway<C> {
         pending.again_at = self.now.plus_micros(AGAIN_US);
         pending.host = host;
         match host {
-            Some(host) => self.outputs.push_back(Output::Host(host, pending.what.clone())),
+            Some(host) => {
+                let is_join = pending.settings.is_none();
+                self.outputs.push_back(Output::Host(host, pending.what.clone()));
+                // It is asked nevertheless: should it be back, there is a ticket for whoever asks again.
+                if is_join && self.health(host) == Some(Health::Lost) {
+                    self.finish(number, Reply::Refused(Refusal::Lost));
+                }
+            }
             // Hosts that are there will be heard of soon; who had no place may have one when it is asked again.
             None if is_hearing || self.grows && pending.settings.is_some() => pending.refused.clear(),
             None => {

@@ -299,11 +299,13 @@ pub enum Refusal {
     Unavailable,
     /// The server is about to stop.
     Stopping,
+    /// The host has not been heard of for a long time. Should it come back, the session goes on.
+    Lost,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Refusal; 21] = [
+    pub const ALL: [Refusal; 22] = [
         Refusal::NotFound,
         Refusal::Full,
         Refusal::SeatTaken,
@@ -325,6 +327,7 @@ impl Refusal {
         Refusal::NoHost,
         Refusal::Unavailable,
         Refusal::Stopping,
+        Refusal::Lost,
     ];
 
     /// For people: a sentence.
@@ -353,6 +356,7 @@ impl Refusal {
             Refusal::NoHost => "there is no place for another session at the moment",
             Refusal::Unavailable => "the host of the session does not answer; try again",
             Refusal::Stopping => "the server is about to stop",
+            Refusal::Lost => "the host of the session has not been heard of for a minute or more",
         }
     }
 }

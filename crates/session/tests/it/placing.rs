@@ -346,6 +346,22 @@ fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_mi
 }
 
 #[test]
+fn whoever_joins_a_session_of_a_lost_host_is_told_at_once() {
+    let mut town = Town::new(&[4]);
+    let (session, _) = town.session(ADA, 1, None);
+    town.wait(SECOND);
+    town.deaf = vec![HostId(1)];
+    town.wait(MINUTE + 3 * SECOND);
+    town.asked.clear();
+    assert_eq!(town.join(BOB, session, None), Reply::Refused(Refusal::Lost));
+    assert!(matches!(town.asked[..], [(HostId(1), ToHost::Reserve { .. })]), "it may be back");
+    assert_eq!(town.gateway.waiting(), 0);
+    town.deaf.clear();
+    town.wait(3 * SECOND);
+    assert!(matches!(town.join(BOB, session, None), Reply::Go { .. }));
+}
+
+#[test]
 fn a_gateway_that_stood_still_blames_nobody_for_it() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, None);
