@@ -203,7 +203,8 @@ impl GatewaySide {
         let Some(speaker) = self.speakers.get(&trunk) else { return };
         let (host, port) = (speaker.host, speaker.port);
         if let (FromHost::Beat(beat), Some(port), Some(processes)) = (&said, port, &mut self.processes) {
-            processes.heard(now, port, beat.sessions.len(), beat.is_draining);
+            let sessions = beat.sessions.len() + usize::from(beat.others);
+            processes.heard(now, port, sessions, beat.is_draining);
         }
         self.gateway.handle(now, gateway::Input::Host(host, said));
     }

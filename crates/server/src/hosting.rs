@@ -231,7 +231,7 @@ impl HostSide {
     pub fn on_time(&mut self, now: Time) {
         self.host.handle(now, host::Input::Timeout);
         if let Some(Some(since)) = self.alone_since {
-            let is_needed = self.host.sessions().next().is_some() || !self.gateways.open.is_empty();
+            let is_needed = !self.host.is_idle() || !self.gateways.open.is_empty();
             self.alone_since = Some(Some(if is_needed { now } else { since }));
             if now.micros_since(since) >= ORPHANED_US && !is_needed {
                 tracing::warn!("no gateway and no session: this host ends");
@@ -368,8 +368,8 @@ impl HostSide {
         while let Some((gateway, heard)) = self.gateways.poll(self.folder.id) {
             match heard {
                 Downward::Asked(ask) => self.host.handle(now, host::Input::Gateway(gateway, ask)),
-                Downward::EndIfIdle if self.host.sessions().next().is_some() => {}
-                Downward::EndIfIdle => self.end(now, 0),
+                Downward::EndIfIdle if self.host.is_idle() => self.end(now, 0),
+                Downward::EndIfIdle => {}
                 Downward::End(within_us) => {
                     tracing::info!("the gateway wants this host to end");
                     self.end(now, within_us);

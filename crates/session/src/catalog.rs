@@ -201,6 +201,7 @@ impl Remembered {
             is_draining: known.is_draining,
             offers: known.offers.clone(),
             sessions: known.sessions.values().map(|(standing, _)| standing.clone()).collect(),
+            others: 0,
         };
         Some(HostRow { host, beat, has_ended: known.has_ended })
     }

@@ -68,7 +68,7 @@ pub enum Input {
     Heard {
         /// Where.
         port: u16,
-        /// How many.
+        /// How many, with whatever else it is needed for.
         sessions: usize,
         /// It will end.
         is_draining: bool,

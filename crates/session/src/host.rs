@@ -346,6 +346,15 @@ impl Host {
         self.drain_at.is_some()
     }
 
+    /// Whether nobody needs it: it has no session, no copy of one that may be on its way, and nothing on disk to tell of one that is over.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.stored_graves() == 0
+    }
+
+    fn stored_graves(&self) -> usize {
+        self.graves.values().filter(|grave| grave.is_stored).count()
+    }
+
     fn run(&mut self, session: Session) {
         let id = session.id();
         self.keys.insert(session.key(), id);
@@ -386,6 +395,9 @@ impl Host {
         self.beaten_at = self.now;
         self.beat_at = self.now.plus_micros(BEAT_US);
         let live = self.running.values().filter(|running| is_listed(&running.session));
+        let sessions: Vec<Standing> =
+            live.map(|running| standing(&running.session)).take(MAX_SESSIONS).collect();
+        let others = self.running.len() + self.stored_graves() - sessions.len();
         let beat = Beat {
             life: self.config.life,
             number: self.beats,
@@ -393,7 +405,8 @@ impl Host {
             capacity: self.config.capacity,
             is_draining: self.is_draining(),
             offers: self.config.offers.iter().map(|offer| (offer.game.clone(), offer.mode)).collect(),
-            sessions: live.map(|running| standing(&running.session)).take(MAX_SESSIONS).collect(),
+            sessions,
+            others: u16::try_from(others).unwrap_or(u16::MAX),
         };
         self.outputs.push_back(Output::Gateways(FromHost::Beat(beat)));
     }

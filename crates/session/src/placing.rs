@@ -184,6 +184,8 @@ pub struct Beat {
     /// All its sessions.
     #[serde(deserialize_with = "at_most::<_, _, MAX_SESSIONS>")]
     pub sessions: Vec<Standing>,
+    /// So much else that it is needed for and that is in no list: see [`Host::is_idle`](crate::host::Host::is_idle).
+    pub others: u16,
 }
 
 impl Key {

@@ -409,6 +409,7 @@ fn what_a_host_said_earlier_is_no_news() {
         is_draining: false,
         offers: vec![(name("bridge"), Mode::Room)],
         sessions: Vec::new(),
+        others: 0,
     };
     let now = Time::from_micros(SECOND);
     let mut capacity_after = |beat| {
@@ -603,6 +604,41 @@ fn whoever_asks_again_for_a_session_to_be_taken_over_gets_the_same_tickets() {
     let ticket = told[0].1.admissions[0].ticket.0.clone();
     host.handle(town.now.plus_micros(TICKET_US / 2), host::Input::Arrive(Member(1), ticket));
     assert_eq!(host.session_of(Member(1)), Some(session));
+}
+
+#[test]
+fn a_host_is_needed_while_it_has_a_copy_or_somebody_to_tell_why_a_session_is_over() {
+    let mut town = Town::new(&[1]);
+    let (session, ada) = town.session(ADA, 1, None);
+    let adopt = ToHost::Adopt { from: session, life: Incarnation(1), stored: town.disk[&session].clone() };
+    let (mut other, _) = Host::new(town.now, config(2, 1, 1), &[], None);
+    assert!(other.is_idle());
+    other.handle(town.now, host::Input::Gateway(GatewayId(1), adopt));
+    let now = town.now.plus_micros(3 * SECOND);
+    other.handle(now, host::Input::Timeout);
+    let outputs = std::iter::from_fn(|| Some(other.poll_output()));
+    let mut beats =
+        outputs.take_while(|output| !matches!(output, host::Output::WakeAt(_))).filter_map(|output| {
+            match output {
+                host::Output::Gateways(FromHost::Beat(beat)) => Some((beat.sessions.len(), beat.others)),
+                _ => None,
+            }
+        });
+    assert_eq!(beats.by_ref().last(), Some((0, 1)), "in no list, but there");
+    drop(beats);
+    assert!(!other.is_idle());
+    for request in [Request::Take { seat: Seat(0) }, Request::Ready { ready: true }, Request::Start {}] {
+        town.host(1, host::Input::Say(ada, 1, request));
+    }
+    for unix_s in 1..=3 {
+        town.host(1, host::Input::Crashed(session, unix_s));
+    }
+    assert_eq!(town.closing_of(ada), Some(Closing::Over(Ending::Quarantined)));
+    assert!(!town.hosts[&HostId(1)].is_idle());
+    town.restart(1, 2, None);
+    assert!(!town.hosts[&HostId(1)].is_idle(), "in its next life as well");
+    town.wait(5 * MINUTE);
+    assert!(town.hosts[&HostId(1)].is_idle() && town.disk.is_empty());
 }
 
 #[test]
