@@ -34,6 +34,9 @@ pub const CRASHES_WITHIN_US: u64 = 60_000_000;
 /// For how long it gets none.
 pub const QUARANTINE_US: u64 = 5 * 60_000_000;
 
+/// An answer may be so many beats ahead of what was heard: others were lost, or come late.
+const MAX_AHEAD: u64 = 64;
+
 /// So many hosts are known at once.
 pub const MAX_HOSTS: usize = 1_024;
 
@@ -258,6 +261,7 @@ impl Catalog for Remembered {
         if let Some(known) =
             self.hosts.get_mut(&id.host).filter(|known| life == known.life && beats >= known.beats)
         {
+            let beats = beats.min(known.beats.saturating_add(MAX_AHEAD));
             let old = known.sessions.insert(id, (standing.clone(), beats));
             self.version += u64::from(old.is_none_or(|(old, _)| old != *standing));
         }

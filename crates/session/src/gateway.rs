@@ -349,9 +349,11 @@ impl<C: Catalog> Gateway<C> {
         };
         let numbers: Vec<u64> =
             self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(number, _)| *number).collect();
-        if let Ok(granted) = answer
-            && granted.standing.summary.session.host == host
-        {
+        if let Ok(granted) = answer {
+            if granted.standing.summary.session.host != host {
+                // It is not for this host to say.
+                return;
+            }
             self.catalog.note(&granted.standing, granted.life, granted.beats);
         }
         for number in numbers {
@@ -399,6 +401,9 @@ impl<C: Catalog> Gateway<C> {
             return;
         };
         let ToHost::Reserve { session, .. } = pending.what else { return };
+        if answer.as_ref().is_ok_and(|granted| granted.standing.summary.session != session) {
+            return;
+        }
         if !exists {
             // The list was old. The host's own word counts.
             self.catalog.forget(session);

@@ -15,9 +15,13 @@ use crate::name::Name;
 use crate::password::Lock;
 use crate::plan::{Group, Plan};
 use crate::settings::Settings;
+use crate::ticket::MAX_TOKENS;
 
 /// The form of what is kept.
 const VERSION: u8 = 2;
+
+/// Nothing that is counted in a session comes near this.
+const MAX_COUNT: u32 = u32::MAX / 2;
 
 /// Bytes of the hash that tells damage.
 const CHECK_LEN: usize = 8;
@@ -125,6 +129,7 @@ impl Kept {
             && sitting.len() == self.people.iter().filter(|person| person.seat.is_some()).count()
             && sitting.iter().all(|seat| seat.index() < seats)
             && self.people.iter().all(|person| self.is_sound_person(person))
+            && [self.next, self.salts, self.round].into_iter().all(|count| count <= MAX_COUNT)
             && self.creator.is_some() != self.people.is_empty()
             && self.creator.is_none_or(|creator| self.person(creator).is_some())
             && (self.phase == Phase::Closed) == self.ending.is_some()
@@ -135,7 +140,8 @@ impl Kept {
     fn is_sound_person(&self, person: &KeptPerson) -> bool {
         let group = person.seat.and_then(|seat| self.plan.group_of(seat));
         let is_bound = self.phase == Phase::Running && group.is_some();
-        person.floor <= person.serial
+        person.serial.checked_sub(person.floor).is_some_and(|good| good < MAX_TOKENS)
+            && person.serial <= MAX_COUNT
             && (!person.ready || self.phase == Phase::Lobby && person.seat.is_some())
             && (person.bound.is_none() || self.phase == Phase::Running)
             && (!is_bound || person.bound == group)
@@ -175,5 +181,58 @@ impl Kept {
     pub fn count(&mut self) -> u32 {
         self.next += 1;
         self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sametick_sim::Time;
+
+    use super::*;
+    use crate::id::{HostId, Incarnation};
+    use crate::session::{Founding, Session};
+    use crate::settings::{Difficulty, Mode};
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    /// A session with somebody in it whose tokens are these.
+    fn kept(floor: u32, serial: u32) -> Kept {
+        let settings = Settings {
+            name: name("x"),
+            game: name("pong"),
+            mode: Mode::Room,
+            scenario: None,
+            difficulty: Difficulty::default(),
+            groups: 1,
+            listed: true,
+        };
+        let id = SessionId { host: HostId(1), born: Incarnation(1), mark: 1 };
+        let plan = Plan::uniform("Players", 1, &["left", "right"]).unwrap();
+        let founding = Founding { id, key: Key([1; 16]), plan, settings, lock: None };
+        let mut kept = Session::new(Time::ZERO, &[1; 32], founding).unwrap().kept;
+        let (player, name) = (PlayerId(1), name("Ada"));
+        let (seat, bound, ready, joined, sat) = (None, None, false, 1, 1);
+        kept.insert(KeptPerson { player, name, seat, bound, ready, joined, sat, serial, floor });
+        kept.creator = Some(player);
+        kept
+    }
+
+    #[test]
+    fn what_would_be_counted_too_far_is_refused() {
+        let read = |kept: &Kept| Kept::from_bytes(&kept.to_bytes()).map(|_| ());
+        assert_eq!(read(&kept(7, 10)), Ok(()));
+        for (floor, serial) in [(0, u32::MAX), (u32::MAX, u32::MAX), (2, 1), (0, MAX_TOKENS)] {
+            assert_eq!(read(&kept(floor, serial)), Err(Damaged::Unsound), "{floor} {serial}");
+        }
+        let counted = |change: fn(&mut Kept)| {
+            let mut kept = kept(0, 1);
+            change(&mut kept);
+            read(&kept)
+        };
+        assert_eq!(counted(|kept| kept.next = u32::MAX), Err(Damaged::Unsound));
+        assert_eq!(counted(|kept| kept.salts = u32::MAX), Err(Damaged::Unsound));
+        assert_eq!(counted(|kept| kept.round = u32::MAX), Err(Damaged::Unsound));
     }
 }

@@ -6,13 +6,13 @@ use sametick_session::catalog::{Catalog, Health, Remembered};
 use sametick_session::gateway::{self, Asking, CREATIONS, ClientId, Gateway, GatewayConfig, TELL_EVERY_US};
 use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
 use sametick_session::id::{HostId, Incarnation, Key, SessionId, Source};
-use sametick_session::lobby::{Ask, Filter, Reply};
+use sametick_session::lobby::{Ask, Filter, Reply, Summary};
 use sametick_session::message::{Closing, Ending, Event, Forward, Phase, Refusal, Request};
 use sametick_session::password::Password;
-use sametick_session::placing::{Adopted, Beat, FromHost, ToHost};
+use sametick_session::placing::{Adopted, Beat, FromHost, Granted, Standing, ToHost};
 use sametick_session::session::Session;
 use sametick_session::settings::{Mode, Settings};
-use sametick_session::ticket::TICKET_US;
+use sametick_session::ticket::{Sealed, TICKET_US};
 use sametick_sim::{Seat, Time};
 use sametick_wire::Member;
 use sametick_wire::identity::{PlayerId, Token};
@@ -421,6 +421,39 @@ fn what_a_host_said_earlier_is_no_news() {
     assert_eq!(capacity_after(beat(3, 2, 11)), 20, "twice");
     assert_eq!(capacity_after(beat(2, 9, 12)), 20, "of the last life");
     assert_eq!(capacity_after(beat(4, 1, 40)), 40);
+}
+
+#[test]
+fn a_host_is_believed_only_what_it_can_know() {
+    let mut town = Town::new(&[4, 4]);
+    let (session, _) = town.session(ADA, 1, None);
+    town.wait(SECOND);
+    let own = SessionId { host: HostId(3 - session.host.0), ..session };
+    let granted = |town: &Town, id| {
+        let summary = town.hosts[&session.host].session(session).unwrap().summary();
+        let standing =
+            Standing { summary: Summary { session: id, players: 3, ..summary }, key: Key([7; 16]) };
+        Granted { ticket: Sealed("00".into()), standing, life: Incarnation(1), beats: u64::MAX }
+    };
+    town.deaf = vec![own.host];
+    assert_eq!(
+        town.ask(BOB, Ask::Join { session: own, name: name_of(BOB), password: None, seat: None }),
+        None
+    );
+    let Some((_, ToHost::Reserve { ask, .. })) = town.asked.last() else { panic!("it was asked") };
+    let said = FromHost::Reserved { ask: *ask, answer: Ok(granted(&town, session)), exists: true };
+    town.ask_gateway(gateway::Input::Host(own.host, said));
+    let said = FromHost::Placed { key: Key([7; 16]), answer: Ok(granted(&town, session)) };
+    town.ask_gateway(gateway::Input::Host(own.host, said));
+    assert!(town.replies.is_empty(), "{:?}", town.replies);
+    assert_eq!(town.gateway.catalog().host(town.now, session.host).unwrap().players, 1);
+    // What it says of its own counts for as long as it says it.
+    town.deaf.clear();
+    let said = FromHost::Placed { key: Key([7; 16]), answer: Ok(granted(&town, own)) };
+    town.ask_gateway(gateway::Input::Host(own.host, said));
+    assert_eq!(town.list().len(), 2);
+    town.wait(3 * MINUTE);
+    assert_eq!(town.list(), [session]);
 }
 
 #[test]
