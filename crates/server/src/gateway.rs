@@ -168,7 +168,11 @@ impl GatewaySide {
         let Some(processes) = &mut self.processes else { return };
         processes.wanted(now, wanting);
         for (port, said) in processes.carry_out(now) {
-            let speaker = self.speakers.iter().find(|(_, speaker)| speaker.port == Some(port));
+            // One that has called again may have an old trunk that nobody has noticed to be dead.
+            let is_it = |trunk: &TrunkId, speaker: &Speaker| {
+                speaker.port == Some(port) && self.hosts.get(&speaker.host) == Some(trunk)
+            };
+            let speaker = self.speakers.iter().find(|(trunk, speaker)| is_it(trunk, speaker));
             if let Some((trunk, _)) = speaker {
                 self.trunks.send(*trunk, control::to_bytes(&said));
             }

@@ -52,7 +52,7 @@ pub const CREATIONS: Limit = Limit { every_us: 3_000_000, burst: 20 };
 const MAX_SOURCES: usize = 4_096;
 
 /// How a gateway is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct GatewayConfig {
     /// Other than in any life before, so that late answers to those are taken for none.
     pub run: u32,
