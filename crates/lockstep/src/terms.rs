@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_sim::Seat;
+use sametick_sim::{Seat, TickRate};
 use sametick_wire::identity::PlayerId;
 
 use crate::message::Join;
@@ -18,6 +18,10 @@ pub struct Terms {
     pub name: String,
     /// Where they sit; nowhere if they only watch.
     pub seat: Option<Seat>,
+    /// Which game it is.
+    pub game: String,
+    /// How fast it goes.
+    pub rate: TickRate,
     /// What the session begins with, if it has not begun.
     pub setup: Vec<u8>,
     /// The seed in that setup.
@@ -40,9 +44,9 @@ impl Wish {
     /// What a join asks for, or what was decided in its place. How it comes back is its own to say.
     pub fn new(join: Join, terms: Option<Terms>) -> Wish {
         let Some(terms) = terms else { return Wish { join, player: None } };
-        let Terms { player, name, seat, setup, seed, seats, listed } = terms;
-        let Join { game, commit, rate, resume, .. } = join;
-        let (watch, wait_for) = (seat.is_none(), 1);
+        let Terms { player, name, seat, game, rate, setup, seed, seats, listed } = terms;
+        let Join { commit, resume, .. } = join;
+        let (watch, wait_for, rate) = (seat.is_none(), 1, rate.per_second() as u16);
         let join =
             Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume };
         Wish { join, player: Some(player) }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
 use sametick_lockstep::terms::Terms;
@@ -44,6 +44,10 @@ use crate::trace::Trace;
 
 /// For how long games may go on when a gateway is told to end: hosts then end within 30 s.
 const DRAIN_US: u64 = MAX_DRAIN_S * 1_000_000;
+
+/// How long a server that ends waits for what is on its way to the store, and a host, which has other times to keep.
+const STORE_PATIENCE: Duration = Duration::from_secs(10);
+const HOST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What everybody is told when a server ends.
 const STOPS: &str = "the server stops";
@@ -234,13 +238,22 @@ impl ServerApp {
         }
     }
 
+    /// Lets gateways know what a host has said last.
+    pub(crate) async fn say_goodbye(&mut self) {
+        if let Some(sessions) = &mut self.sessions {
+            sessions.say_goodbye().await;
+        }
+    }
+
     /// Waits until everything is written. Returns whether it is.
     pub fn close(mut self) -> bool {
         self.rooms.iter().for_each(|rooms| save_rooms(&mut self.recorder, rooms));
         let are_known = self.players.is_none_or(Players::close);
         let are_saved = self.relay.close(&mut self.recorder);
-        let is_written = self.recorder.close();
+        // A host has waited for what its sessions need before it ended.
+        let patience = if self.sessions.is_some() { HOST_PATIENCE } else { STORE_PATIENCE };
         self.sessions.into_iter().for_each(|sessions| sessions.close());
+        let is_written = self.recorder.close(patience);
         self.gateway.into_iter().for_each(|gateway| gateway.close());
         is_written && are_saved && are_known
     }

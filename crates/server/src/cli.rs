@@ -312,6 +312,7 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     if !is_drawn {
         start_log();
     }
+    sametick_transport::files::raise_limit();
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match command.what {
@@ -348,6 +349,8 @@ fn start_log() {
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
+        // Whoever read the log may be gone; saying so where nobody reads would be the end of the process.
+        .log_internal_errors(false)
         .init();
 }
 

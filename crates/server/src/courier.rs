@@ -24,9 +24,6 @@ use tokio::task::{JoinSet, LocalSet};
 
 use crate::recorder;
 
-/// How long a server that ends waits for what is under way.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// How often somebody else may be quicker before it is clear that another log is there.
 const MAX_RACES: u32 = 8;
 
@@ -44,6 +41,8 @@ enum Job {
     End(SessionKey, Box<dyn FnOnce() + Send>),
     /// Deletes old sessions, but none of these.
     Tidy(BTreeSet<SessionKey>),
+    /// Nothing more will come; what is under way has so long.
+    Finish(Duration),
 }
 
 /// A place to bring saves to.
@@ -125,8 +124,9 @@ impl Courier {
         self.saved.try_recv().ok()
     }
 
-    /// Waits until everything is brought, for a while. Returns whether it is.
-    pub fn close(mut self) -> bool {
+    /// Waits until everything is brought, for so long at most. Returns whether it is.
+    pub fn close(mut self, patience: Duration) -> bool {
+        self.later(Job::Finish(patience))();
         self.jobs = None;
         self.thread.take().is_none_or(|thread| thread.join().unwrap_or(false))
     }
@@ -166,6 +166,7 @@ impl Rounds {
         // For each session and place, the newest save that is to be there.
         let mut wanted: HashMap<(usize, SessionKey), watch::Sender<Arc<Packed>>> = HashMap::new();
         let mut under_way = JoinSet::new();
+        let mut patience = Duration::ZERO;
         while let Some(job) = todo.recv().await {
             match job {
                 Job::Bring(id, key, save) => {
@@ -195,6 +196,7 @@ impl Rounds {
                         done();
                     });
                 }
+                Job::Finish(at_most) => patience = at_most,
                 Job::Tidy(running) => {
                     while under_way.try_join_next().is_some() {}
                     // Not here: a place that does not answer would hold up what is saved in another. One that is still at it will be
@@ -211,7 +213,7 @@ impl Rounds {
         }
         drop(wanted);
         let all = async { while under_way.join_next().await.is_some() {} };
-        tokio::time::timeout(PATIENCE, all).await.is_ok()
+        tokio::time::timeout(patience, all).await.is_ok()
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod settings;
 mod visitors;
 
 use std::collections::{HashMap, VecDeque};
+use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 
 use sametick_session::gateway::{self, ClientId, Gateway, GatewayConfig};
@@ -17,6 +18,7 @@ use sametick_session::placing::FromHost;
 use sametick_sim::Time;
 use sametick_transport::clock::random;
 use sametick_transport::hub::{Key, Links};
+use sametick_transport::pace::network;
 use sametick_transport::trunk::{Event, TrunkId, Trunks};
 use sametick_wire::control;
 use sametick_wire::identity::Token;
@@ -40,6 +42,8 @@ struct Speaker {
 
 /// A gateway and its driver.
 pub(crate) struct GatewaySide {
+    /// Held: the folder of its hosts is its own.
+    _folder: File,
     gateway: Gateway<Kept>,
     trunks: Trunks,
     speakers: HashMap<TrunkId, Speaker>,
@@ -63,6 +67,7 @@ impl GatewaySide {
     /// Takes calls of hosts. With `processes`, it starts hosts itself.
     pub fn new(
         now: Time,
+        folder: File,
         trunks: Trunks,
         catalog: Kept,
         mut processes: Option<Processes>,
@@ -80,6 +85,7 @@ impl GatewaySide {
             ..GatewayConfig::default()
         };
         GatewaySide {
+            _folder: folder,
             gateway: Gateway::new(now, catalog, config),
             trunks,
             speakers: HashMap::new(),
@@ -214,13 +220,12 @@ impl GatewaySide {
     }
 }
 
-/// Where somebody comes from, for limits: of IPv6, the network that one customer has. All of this machine is one.
+/// Where somebody comes from, for limits. All of this machine is one.
 fn source_of(salt: &[u8; 32], ip: IpAddr) -> Source {
-    let ip = ip.to_canonical();
     let mut hasher = blake3::Hasher::new_keyed(salt);
-    match if ip.is_loopback() { LOCALHOST } else { ip } {
+    match if ip.to_canonical().is_loopback() { LOCALHOST } else { network(ip) } {
         IpAddr::V4(ip) => hasher.update(&ip.octets()),
-        IpAddr::V6(ip) => hasher.update(&ip.octets()[..8]),
+        IpAddr::V6(ip) => hasher.update(&ip.octets()),
     };
     let mut source = [0; 8];
     hasher.finalize_xof().fill(&mut source);

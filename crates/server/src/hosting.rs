@@ -148,8 +148,10 @@ impl HostSide {
         let bytes: Vec<Vec<u8>> = stored.iter().map(|(_, bytes)| bytes.clone()).collect();
         let (host, lost) = Host::new(now, config, &bytes, crashed_s);
         for (at, why) in lost {
-            let file = stored.get(at).map(|(path, _)| path.display().to_string()).unwrap_or_default();
-            tracing::error!(file, ?why, "a session cannot be taken up; its file stays");
+            if let Some((path, _)) = stored.get(at) {
+                tracing::error!(file = %path.display(), ?why, "a session cannot be taken up; its file is kept aside");
+                folder.set_aside(path);
+            }
         }
         let gateways = Gateways { trunks, ids: HashMap::new(), open: BTreeMap::new(), next: 0, port };
         Ok(HostSide {
@@ -191,6 +193,13 @@ impl HostSide {
         self.host.handle(now, host::Input::Drain(within_us));
     }
 
+    /// Lets gateways know what was said last, before the process ends.
+    pub async fn say_goodbye(&mut self) {
+        for trunks in std::mem::take(&mut self.gateways.trunks) {
+            trunks.finish().await;
+        }
+    }
+
     /// The process ends.
     pub fn close(mut self) {
         self.chores.finish();
@@ -210,6 +219,9 @@ impl HostSide {
         };
         if *place != play.key.name {
             return Err(Refusal::Other(GAME_OVER.into()));
+        }
+        if let Some(refusal) = play.identity.refusal(&hello.identity) {
+            return Err(refusal);
         }
         let seat = session.seat_of(player);
         let name = session.name_of(player).map(ToString::to_string).unwrap_or_default();

@@ -297,12 +297,13 @@ impl Recorder {
         });
     }
 
-    /// Ends all sessions and waits until they are written. Returns whether they are.
-    pub fn close(mut self) -> bool {
+    /// Ends all sessions and waits until they are written; for what is brought elsewhere, so long at most. Returns whether
+    /// all of it is where it belongs.
+    pub fn close(mut self, patience: Duration) -> bool {
         let places: Vec<Place> = self.recordings.keys().copied().collect();
         places.into_iter().for_each(|place| self.end(place));
         let is_written = self.scribe.close();
-        self.courier.is_none_or(Courier::close) && is_written
+        self.courier.is_none_or(|courier| courier.close(patience)) && is_written
     }
 }
 

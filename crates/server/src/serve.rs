@@ -169,7 +169,8 @@ pub(crate) async fn run<A: App>(
         () = maintain(&secret, &keeper, &certificates) => None,
         stop = stops.next() => Some(stop?),
     };
-    writeln!(io::stdout(), "stopping")?;
+    // Whoever read this may be gone, which is no reason not to end in order.
+    let _ = writeln!(io::stdout(), "stopping");
     // Whoever says it again does not want to wait.
     while let Some(how) = stop {
         hub.with_links(|links| end(app, links, how));

@@ -23,6 +23,7 @@ pub mod clock;
 pub mod dial;
 pub mod endpoint;
 pub mod fetch;
+pub mod files;
 mod filter;
 mod http;
 pub mod hub;

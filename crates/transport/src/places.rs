@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Connections of one listener at once.
+use crate::files::most_connections;
+use crate::pace::network;
+
+/// Connections of one listener at once, where so many files may be open.
 const MAX_CONNECTIONS: usize = 10_000;
 
-/// Those of one address that have not said hello. Each has a few seconds to do so.
+/// Those of one address, of IPv6 of one network, that have not said hello. Each has a few seconds to do so.
 const MAX_OPENING: u32 = 512;
 
 /// The places of one listener.
@@ -27,7 +30,12 @@ struct Table {
 
 impl Places {
     pub fn new() -> Places {
-        Places { table: Arc::default(), max_connections: MAX_CONNECTIONS, max_opening: MAX_OPENING }
+        Places::at_most(MAX_CONNECTIONS.min(most_connections()), MAX_OPENING)
+    }
+
+    /// Other limits.
+    pub fn at_most(max_connections: usize, max_opening: u32) -> Places {
+        Places { table: Arc::default(), max_connections, max_opening }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -62,6 +70,7 @@ pub(crate) struct Place {
 impl Place {
     /// Notes whose place it is while it says no hello. False if they have too many of those.
     pub fn belongs_to(&mut self, ip: IpAddr) -> bool {
+        let ip = network(ip);
         if self.opening == Some(ip) {
             return true;
         }
@@ -103,7 +112,7 @@ mod tests {
 
     #[test]
     fn one_address_that_says_nothing_leaves_room_for_others() {
-        let places = Places { max_connections: 5, max_opening: 2, ..Places::new() };
+        let places = Places::at_most(5, 2);
         let [loud, quiet] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(127, 0, 0, n)));
         let silent = [places.take(loud).unwrap(), places.take(loud).unwrap()];
         assert!(places.take(loud).is_none());

@@ -18,10 +18,11 @@ use snow::StatelessTransportState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::bell::Bell;
+use crate::places::Places;
 use crate::tasks::Running;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
@@ -39,8 +40,12 @@ const MORE: u8 = 1;
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// So many handshakes of callers at once: whoever does not have the key takes nobody's place for long.
-const MAX_HANDSHAKES: usize = 256;
+/// So many handshakes of callers at once, and of one address: whoever does not have the key takes nobody's place.
+const MAX_HANDSHAKES: usize = 1_024;
+const MAX_HANDSHAKES_EACH: u32 = 64;
+
+/// How long last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often something is said, and after how long nobody is there.
 const SAY_EVERY: Duration = Duration::from_secs(2);
@@ -139,6 +144,22 @@ impl Trunks {
         self.open.remove(&id);
     }
 
+    /// Ends all of them, once what was said is out, or soon.
+    pub async fn finish(mut self) {
+        let mut ending = self.open.len();
+        self.open.clear();
+        let all = async {
+            while ending > 0 {
+                match self.reports.recv().await {
+                    Some(Report::Closed(_)) => ending -= 1,
+                    Some(_) => {}
+                    None => return,
+                }
+            }
+        };
+        let _ = timeout(LAST_WORDS, all).await;
+    }
+
     /// Those that are open.
     pub fn ids(&self) -> Vec<TrunkId> {
         self.open.keys().copied().collect()
@@ -154,16 +175,16 @@ impl Desk {
 }
 
 async fn accept(listener: TcpListener, desk: Desk) {
-    let places = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let places = Places::at_most(MAX_HANDSHAKES, MAX_HANDSHAKES_EACH);
     let mut running: Vec<Running> = Vec::new();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, from)) = listener.accept().await else {
             // Out of files, for a moment.
             sleep(CALL_AGAIN).await;
             continue;
         };
         running.retain(|task| !task.is_over());
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
+        let Some(place) = places.take(from.ip()) else { continue };
         let desk = desk.clone();
         running.push(Running::spawn(async move {
             let shaken = timeout(HANDSHAKE, shake(stream, &desk.key, false)).await;
@@ -307,6 +328,8 @@ async fn write(
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::TcpSocket;
+
     use super::*;
 
     const KEY: TrunkKey = [7; 32];
@@ -379,5 +402,30 @@ mod tests {
         assert!(second > first);
         drop(caller);
         assert_eq!(next(&mut listener).await, Event::Closed(here));
+    }
+
+    #[tokio::test]
+    async fn the_last_words_arrive() {
+        let (mut listener, address) = listen().await;
+        let mut caller = call(&address, KEY);
+        let (here, there) = (opened(&mut listener).await, opened(&mut caller).await);
+        caller.send(there, b"bye".to_vec());
+        caller.finish().await;
+        assert_eq!(next(&mut listener).await, Event::Message(here, b"bye".to_vec()));
+        assert_eq!(next(&mut listener).await, Event::Closed(here));
+    }
+
+    #[tokio::test]
+    async fn silent_strangers_of_one_address_keep_nobody_out() {
+        let (mut listener, address) = listen().await;
+        let mut crowd = Vec::new();
+        for _ in 0..MAX_HANDSHAKES + 1 {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind("127.0.0.9:0".parse().unwrap()).unwrap();
+            crowd.push(socket.connect(address.parse().unwrap()).await.unwrap());
+        }
+        let mut caller = call(&address, KEY);
+        opened(&mut listener).await;
+        opened(&mut caller).await;
     }
 }

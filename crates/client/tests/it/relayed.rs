@@ -32,6 +32,8 @@ fn terms_of(pass: &[u8]) -> Terms {
         player: PlayerId((*player).into()),
         name: format!("player {player}"),
         seat: Some(Seat((*seat).into())),
+        game: Pong::NAME.into(),
+        rate: Pong::RATE,
         setup: to_canonical(&Setup { players: 4, ..Setup::default() }).unwrap(),
         seed: 0,
         seats: 4,

@@ -7,7 +7,7 @@ use sametick_lockstep::relay::{Input, LINGER_US, Output};
 use sametick_lockstep::session::{CAME_BACK, Member, Participant, REPORTS_US, SEAT_GIVEN, START_DELAY_US};
 use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
-use sametick_sim::{Rng, SchemaHash, Seat, Tick, Time};
+use sametick_sim::{Rng, SchemaHash, Seat, Tick, TickRate, Time};
 use sametick_wire::identity::PlayerId;
 
 use crate::den::{Came, Den, SEATS, find_welcome, key, live, welcomed};
@@ -20,6 +20,8 @@ fn terms(player: u128, seat: Option<u16>) -> Terms {
         player: PlayerId(player),
         name: format!("player {player}"),
         seat: seat.map(Seat),
+        game: "den".into(),
+        rate: TickRate::hz(60),
         setup: vec![1, 2, 3],
         seed: 7,
         seats: SEATS,
@@ -64,6 +66,7 @@ fn what_was_decided_counts_and_not_what_the_link_says() {
     assert_eq!(welcomed(&came, 1).0, Some(Seat(5)));
     assert_eq!(goings(&came), ["player 1 sits on 5"], "it begins with one");
     let facts = den.facts.clone().unwrap();
+    assert_eq!((&*facts.game, facts.rate), ("den", TickRate::hz(60)));
     assert_eq!((facts.setup, facts.seed, facts.seats, facts.listed), (vec![1, 2, 3], 7, SEATS, true));
     let came = den.join_on(2, terms(2, None), None);
     assert_eq!(welcomed(&came, 2).0, None, "watches");

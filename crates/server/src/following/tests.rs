@@ -86,6 +86,8 @@ impl Stage {
                 player,
                 name,
                 seat: Some(Seat(0)),
+                game: G::NAME.into(),
+                rate: G::RATE,
                 setup: setup.clone(),
                 seed: 7,
                 seats: 2,

@@ -139,6 +139,7 @@ pub async fn serve_host(args: &HostArgs, games: &Games) -> Result<(), CommandErr
     let stops = Stops::listen()?;
     greet(args, &listening)?;
     run(listening, stops, &mut app, ServerApp::end).await?;
+    app.say_goodbye().await;
     close(app);
     Ok(())
 }

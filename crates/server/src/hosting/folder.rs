@@ -5,7 +5,7 @@
 //! host            its id and its life, as JSON
 //! host.key        its secret: whoever reads it can take any seat
 //! running         there while it runs, and after it has crashed
-//! sessions/ID     a session, whole or as it was before
+//! sessions/ID     a session, whole or as it was before; ID.damaged if it could not be read
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -46,7 +46,7 @@ impl Folder {
     pub fn open(root: &Path) -> io::Result<Folder> {
         let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", root.display()));
         fs::create_dir_all(root.join(SESSIONS)).map_err(said)?;
-        let lock = lock(root).map_err(said)?;
+        let lock = lock(root, "another host runs in this folder").map_err(said)?;
         let secret = kept_key(&root.join(KEY))?;
         let last =
             fs::read(root.join(HOST)).ok().and_then(|bytes| serde_json::from_slice::<Who>(&bytes).ok());
@@ -65,6 +65,13 @@ impl Folder {
     pub fn stored(&self) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
         let paths = session_files(&self.root)?;
         paths.into_iter().map(|path| fs::read(&path).map(|bytes| (path, bytes))).collect()
+    }
+
+    /// What is there of a session cannot be read: it stays for whoever wants to look at it, under a name that is no session's.
+    pub fn set_aside(&self, path: &Path) {
+        if let Err(error) = fs::rename(path, path.with_extension("damaged")) {
+            tracing::error!(file = %path.display(), %error, "a damaged file cannot be renamed");
+        }
     }
 
     /// Where a session is stored.
@@ -112,12 +119,13 @@ fn session_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn lock(root: &Path) -> io::Result<File> {
+/// Holds a folder for as long as the file lives; `taken` is said if somebody else does.
+pub(crate) fn lock(root: &Path, taken: &str) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(root.join(LOCK))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another host runs in this folder"));
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, taken));
         }
         Err(TryLockError::Error(error)) => return Err(error),
     }
@@ -170,6 +178,12 @@ mod tests {
         let third = Folder::open(&path).unwrap();
         assert!(!third.has_crashed);
         assert_eq!(third.stored().unwrap(), [(third.path_of(session), b"session".to_vec())]);
+        third.set_aside(&third.path_of(session));
+        assert!(
+            !glance(&path).has_sessions && third.stored().unwrap().is_empty(),
+            "it is no session any more"
+        );
+        assert_eq!(fs::read(third.path_of(session).with_extension("damaged")).unwrap(), b"session");
         fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -5,8 +5,9 @@ use sametick_lockstep::terms::Terms;
 use sametick_session::id::SessionId;
 use sametick_session::session::Session;
 use sametick_session::settings::Mode;
-use sametick_sim::Seat;
 use sametick_sim::contest::Wanted;
+use sametick_sim::{Seat, TickRate};
+use sametick_wire::hello::Identity;
 use sametick_wire::identity::PlayerId;
 
 use crate::games::Games;
@@ -15,6 +16,10 @@ use crate::games::Games;
 pub(crate) struct Play {
     pub key: SessionKey,
     pub mode: Mode,
+    /// Who has another one plays another game.
+    pub identity: Identity,
+    game: &'static str,
+    rate: TickRate,
     setup: Vec<u8>,
     seed: u64,
     seats: u16,
@@ -42,6 +47,9 @@ impl Play {
         Ok(Play {
             key: SessionKey { build: game.build(), name: format!("{origin}-{round}") },
             mode: settings.mode,
+            identity: Identity { build: game.build(), schema: game.schema() },
+            game: game.name(),
+            rate: game.rate(),
             setup: contest.setup(&wanted),
             seed,
             seats: summary.seats,
@@ -50,8 +58,9 @@ impl Play {
 
     /// On which terms somebody takes part in it.
     pub fn terms(&self, player: PlayerId, name: String, seat: Option<Seat>) -> Terms {
-        let Play { setup, seed, seats, .. } = self;
-        Terms { player, name, seat, setup: setup.clone(), seed: *seed, seats: *seats, listed: false }
+        let Play { game, rate, setup, seed, seats, .. } = self;
+        let (game, setup) = ((*game).into(), setup.clone());
+        Terms { player, name, seat, game, rate: *rate, setup, seed: *seed, seats: *seats, listed: false }
     }
 }
 

@@ -13,7 +13,7 @@ use sametick_wire::claims::HOLD_US;
 use sametick_wire::{Channel, Member, control};
 
 use super::reopening::{Past, Reopening};
-use super::{AnyHost, MAX_ROOMS, OpenRoom, Output, Resumed, RoomId, Rooms, TickTimes, Turned};
+use super::{AnyHost, Door, MAX_ROOMS, OpenRoom, Output, Resumed, RoomId, Rooms, TickTimes, Turned};
 use crate::games::AnyGame;
 
 impl Rooms {
@@ -25,7 +25,7 @@ impl Rooms {
         with: &Beginning<'_>,
     ) -> Result<RoomId, Turned> {
         let door = self.doors.get(&member).ok_or(Turned::Out)?;
-        if self.rooms.len() >= MAX_ROOMS {
+        if !self.has_place_for(door) {
             return Err(Turned::Away("the server has no place for another room"));
         }
         let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
@@ -47,9 +47,10 @@ impl Rooms {
 
     /// Goes on with a room, if it was found and can be.
     pub(super) fn reopen(&mut self, member: Member, join: &Join) -> Option<RoomId> {
-        let key = self.doors.get(&member)?.key.clone();
+        let door = self.doors.get(&member).filter(|door| self.has_place_for(door))?;
+        let key = door.key.clone();
         let is_kept = |past: &Past| matches!(past, Past::Kept(kept) if kept.facts.game == join.game);
-        self.pasts.get(&key).filter(|(_, past)| is_kept(past) && self.rooms.len() < MAX_ROOMS)?;
+        self.pasts.get(&key).filter(|(_, past)| is_kept(past))?;
         let Some((_, Past::Kept(kept))) = self.pasts.remove(&key) else { return None };
         let Reopening { facts, started_unix_ms, tick, state, seats, trail } = *kept;
         let hosting = self.games.find(&facts.game, facts.build).ok()?.room()?;
@@ -63,6 +64,11 @@ impl Rooms {
         let id = self.open(key, facts, host, started_unix_ms);
         self.outbox.push_bare(Output::Resumed(id, Box::new(Resumed { trail, seats })));
         Some(id)
+    }
+
+    /// How many sessions there are was decided before their games begin.
+    fn has_place_for(&self, door: &Door) -> bool {
+        self.rooms.len() < MAX_ROOMS || door.terms.is_some()
     }
 
     fn config(&self, seats: u16) -> HostConfig {

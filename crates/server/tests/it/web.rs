@@ -16,7 +16,7 @@ pub const IN_VAIN: Duration = Duration::from_secs(20);
 /// `sametick up` on free ports.
 pub struct Up {
     child: Child,
-    stdout: BufReader<ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
     /// What it printed when it was up.
     pub greeting: String,
     pub addr: SocketAddr,
@@ -33,7 +33,20 @@ impl Up {
         let mut up = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
         up.args(args).envs(variables.iter().copied()).current_dir(folder.path());
         let log = std::fs::File::create(folder.path().join("stderr.txt")).unwrap();
-        let mut child = up.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        Up::spawn(folder, up.stderr(log))
+    }
+
+    /// One whose output is not read any more once it is up: whoever did is gone.
+    pub fn start_unread(folder: &Folder, args: &[&str]) -> Up {
+        let mut up = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
+        up.args(args).current_dir(folder.path()).stderr(Stdio::piped());
+        let mut up = Up::spawn(folder, &mut up);
+        drop((up.stdout.take(), up.child.stderr.take()));
+        up
+    }
+
+    fn spawn(folder: &Folder, up: &mut Command) -> Up {
+        let mut child = up.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut greeting = String::new();
         while !greeting.contains("Ctrl-C") {
@@ -42,7 +55,7 @@ impl Up {
         }
         let url = greeting.lines().find_map(|line| line.trim().strip_prefix("open")).unwrap().trim();
         let addr = url.split('/').nth(2).unwrap().parse().unwrap();
-        Up { child, stdout, greeting, addr }
+        Up { child, stdout: Some(stdout), greeting, addr }
     }
 
     /// What it has logged so far.
@@ -62,7 +75,9 @@ impl Up {
     /// Waits for the end after a signal: whether it was clean, and what was printed.
     pub fn end(mut self) -> (bool, String) {
         let mut out = String::new();
-        self.stdout.read_to_string(&mut out).unwrap();
+        if let Some(stdout) = &mut self.stdout {
+            stdout.read_to_string(&mut out).unwrap();
+        }
         (self.child.wait().unwrap().success(), out)
     }
 

@@ -34,6 +34,8 @@ fn terms(player: u128, seat: Option<u16>) -> Terms {
         player: PlayerId(player),
         name: format!("player {player}"),
         seat: seat.map(Seat),
+        game: Arena::NAME.into(),
+        rate: Arena::RATE,
         setup: to_canonical(&setup).unwrap(),
         seed: 7,
         seats: 6,

@@ -1,8 +1,16 @@
 //! Whoever does not keep to the rules is refused, and others do not notice.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
+use futures_util::{SinkExt, StreamExt};
+use sametick_pong::Pong;
+use sametick_sim::{BuildId, Game, schema_hash_of};
+use sametick_transport::clock::{random, unix_seconds};
+use sametick_wire::access::AccessKey;
+use sametick_wire::hello::{Answer, Hello, Identity, Intent, MAX_PASS, Refusal, Stamp};
+use sametick_wire::hex::read_hex;
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
 
 use super::table::{Place, Seated, Visitor, settings, two_play};
 use crate::everyone::{Socket, block_on};
@@ -30,6 +38,39 @@ fn tickets_and_tokens_are_good_for_whom_they_were_made() {
             assert_eq!(told["closing"], "bad_token");
         }
         assert!(seated.resume().await.is_ok(), "one's own is good");
+    });
+}
+
+/// Says hello to a game as somebody with a pass, and as this build.
+async fn hello(told: &Value, build: BuildId) -> Answer {
+    let text = |name: &str| told[name].as_str().unwrap().to_owned();
+    let to = SocketAddr::from(([127, 0, 0, 1], u16::try_from(told["websocket"].as_u64().unwrap()).unwrap()));
+    let hello = Hello {
+        identity: Identity { build, schema: schema_hash_of::<Pong>() },
+        intent: Intent::Join { session: text("place") },
+        name: String::new(),
+        pass: read_hex(&text("pass"), MAX_PASS),
+    };
+    let stamp = Stamp { unix_s: unix_seconds(), nonce: random() };
+    let hello = hello.to_bytes(&AccessKey::open(), stamp).unwrap();
+    let stream = tokio::net::TcpStream::connect(to).await.unwrap();
+    let (mut socket, _) = tokio_tungstenite::client_async(format!("ws://{to}/ws"), stream).await.unwrap();
+    socket.send(Message::binary(hello)).await.unwrap();
+    Answer::from_bytes(&socket.next().await.unwrap().unwrap().into_data()).unwrap()
+}
+
+#[test]
+fn a_pass_is_for_the_game_that_is_played_and_for_as_long_as_one_is_a_member() {
+    let place = Place::start(21_380);
+    block_on(async {
+        let (mut ada, mut bob) = two_play(&place).await;
+        let told = bob.event("play").await;
+        assert_eq!(hello(&told, Pong::BUILD).await, Answer::Welcome);
+        let other = BuildId::from_bytes([7; BuildId::LEN]);
+        let refusal = Refusal::Build { server: Pong::BUILD, client: other };
+        assert_eq!(hello(&told, other).await, Answer::Refused(refusal), "it would be another game");
+        ada.does("kick", json!({"player": bob.you, "ban": false})).await;
+        assert!(matches!(hello(&told, Pong::BUILD).await, Answer::Refused(Refusal::Other(_))));
     });
 }
 

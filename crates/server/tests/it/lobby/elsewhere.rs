@@ -9,7 +9,7 @@ use crate::process::{Server, command, run};
 use crate::stand::{Stand, Wrongs};
 
 /// Where the gateway listens for hosts, and the hosts after it for players.
-const PORT: u16 = 21_140;
+const PORT: u16 = 21_320;
 
 /// The hosts by their ports, each with a data folder of its own.
 struct Machines<'a> {
@@ -61,7 +61,7 @@ async fn play(who: &mut Seated) -> (String, u64) {
 #[test]
 fn a_game_goes_on_at_another_machine_once_the_store_has_it_and_waits_where_it_is_before() {
     let cloud = Cloud::start(1, Wrongs::default());
-    let place = Place::start_with(21_120, &["--spare-hosts", "0", "--hosts", &format!("127.0.0.1:{PORT}")]);
+    let place = Place::start_with(21_300, &["--spare-hosts", "0", "--hosts", &format!("127.0.0.1:{PORT}")]);
     let mut machines = Machines { place: &place, store: cloud.stand.place(), hosts: Vec::new() };
     machines.start(PORT + 1);
     machines.start(PORT + 2);

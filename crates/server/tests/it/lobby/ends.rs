@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::table::{Place, Visitor, two_play};
+use super::table::{Place, Visitor, two_play, until};
 use crate::everyone::block_on;
+use crate::process::{command, run};
 
 #[test]
 fn a_server_that_ends_takes_its_hosts_along_and_keeps_sessions_for_the_next_time() {
@@ -31,4 +32,39 @@ fn a_server_that_ends_takes_its_hosts_along_and_keeps_sessions_for_the_next_time
         ada.session
     });
     assert_eq!(session.len(), 32);
+}
+
+#[test]
+fn nobody_has_to_read_what_they_say() {
+    let mut place = Place::on("21340-21359");
+    place.start_unread();
+    block_on(async {
+        let (mut ada, _bob) = two_play(&place).await;
+        let hosts = place.hosts();
+        place.kill_gateway();
+        // It says that it has no gateway any more, which nobody hears.
+        ada.does("chat", json!({"line": "still here"})).await;
+        place.start_unread();
+        let mut cyd = Visitor::come(&place).await;
+        until("the gateway knows the session", || {
+            place.up.as_ref().unwrap().api("/api/lobby")["sessions"] != json!([])
+        });
+        cyd.enter(&ada.session, "Cyd").await;
+        assert!(hosts.iter().all(|pid| place.hosts().contains(pid)), "the same processes");
+    });
+    place.up.as_ref().unwrap().signal("-INT");
+    assert!(place.up.take().unwrap().end().0);
+    assert_eq!(place.hosts(), Vec::<u32>::new(), "all have ended before it");
+}
+
+#[test]
+fn a_data_folder_has_one_gateway() {
+    let place = Place::start_with(21_360, &["--spare-hosts", "0"]);
+    let mut second = command(&["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "0"]);
+    let output = run(second.args(place.place()).current_dir(place.folder.path()));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && said.contains("another gateway runs with this data folder"),
+        "{said}"
+    );
 }

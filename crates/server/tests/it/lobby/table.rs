@@ -32,14 +32,28 @@ impl Place {
     }
 
     pub fn start_on(ports: &str, args: &[&str]) -> Place {
-        let mut place = Place { folder: Folder::new(), ports: ports.into(), up: None };
+        let mut place = Place::on(ports);
         place.start_gateway(args);
         place
     }
 
+    /// Nothing runs yet.
+    pub fn on(ports: &str) -> Place {
+        Place { folder: Folder::new(), ports: ports.into(), up: None }
+    }
+
     pub fn start_gateway(&mut self, args: &[&str]) {
-        let ports = ["--host-ports", &self.ports, "--data", "data"];
-        self.up = Some(Up::start(&self.folder, &[&ports[..], args].concat(), None));
+        self.up = Some(Up::start(&self.folder, &[&self.place()[..], args].concat(), None));
+    }
+
+    /// The same, and nobody reads what it or its hosts say.
+    pub fn start_unread(&mut self) {
+        self.up = Some(Up::start_unread(&self.folder, &self.place()));
+    }
+
+    /// What says to a gateway where it is.
+    pub fn place(&self) -> [&str; 4] {
+        ["--host-ports", &self.ports, "--data", "data"]
     }
 
     pub fn gateway(&self) -> SocketAddr {

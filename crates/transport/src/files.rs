@@ -1,0 +1,27 @@
+//! How many files and sockets this process may have open.
+
+/// What else needs files: logs, saves, a database, other processes.
+const RESERVE: u64 = 256;
+
+/// Lets the process open as many as the system allows. Called once, before anything listens.
+pub fn raise_limit() {
+    #[cfg(unix)]
+    {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+        let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
+            if soft < hard { setrlimit(Resource::RLIMIT_NOFILE, hard, hard) } else { Ok(()) }
+        });
+        if let Err(error) = raised {
+            tracing::warn!(%error, "the number of files that may be open stays as it is");
+        }
+    }
+}
+
+/// How many connections there may be at most, so that files are left for everything else.
+pub(crate) fn most_connections() -> usize {
+    #[cfg(unix)]
+    if let Ok((soft, _)) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE) {
+        return usize::try_from(soft.saturating_sub(RESERVE).max(soft / 2)).unwrap_or(usize::MAX);
+    }
+    usize::MAX
+}
