@@ -49,7 +49,8 @@ fn nobody_has_to_read_what_they_say() {
         until("the gateway knows the session", || {
             place.up.as_ref().unwrap().api("/api/lobby")["sessions"] != json!([])
         });
-        cyd.enter(&ada.session, "Cyd").await;
+        let answer = cyd.join(&ada.session, "Cyd", None).await;
+        assert_eq!(answer, json!({"refused": "full"}), "its host has said so");
         assert!(hosts.iter().all(|pid| place.hosts().contains(pid)), "the same processes");
     });
     place.up.as_ref().unwrap().signal("-INT");
