@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { doorsOf, gatewayOf, isHere, originOf } from "./address";
+import { doorsOf, gatewayOf, isBarred, isHere, originOf } from "./address";
 import type { Offer } from "./protocol";
 
 const PAGE = { protocol: "https:", hostname: "game.example", host: "game.example:8443" };
@@ -16,6 +16,13 @@ test("what is no address leads nowhere", () => {
   for (const address of ["", "8081", ":x", ":123456", "https://a:1", "ws://a:1/x", "ws://u@a:1", "ws://a:1?x", "javascript:1", "ws://"]) {
     expect(originOf(address, PAGE)).toBeNull();
   }
+});
+
+test("a page that came encrypted goes nowhere without, but on its own machine", () => {
+  const barred = (origin: string, page: typeof PAGE) => isBarred(origin, page);
+  expect(["ws://other.example:8081", "ws://192.168.0.2:1"].map((origin) => barred(origin, PAGE))).toEqual([true, true]);
+  expect(["wss://other.example:8081", "ws://localhost:1", "ws://127.0.0.1:1", "ws://[::1]:1"].some((origin) => barred(origin, PAGE))).toBe(false);
+  expect(barred("ws://other.example:8081", PLAIN)).toBe(false);
 });
 
 test("hosts on the page's machine are as far away as its gateway", () => {

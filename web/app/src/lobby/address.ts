@@ -18,6 +18,12 @@ export function originOf(address: string, page: Page): string | null {
   }
 }
 
+/** Whether browsers keep the page from connecting there: one that came encrypted may not go on without, but on its own machine. */
+export function isBarred(origin: string, page: Pick<Page, "protocol">): boolean {
+  const { protocol, hostname } = new URL(origin);
+  return page.protocol === "https:" && protocol === "ws:" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+}
+
 /** The gateway: it is where the page came from. */
 export function gatewayOf(page: Page): string {
   return `${page.protocol === "https:" ? "wss:" : "ws:"}//${page.host}`;

@@ -21,6 +21,7 @@ const VIEW: View = {
 };
 
 const WELCOME: Welcome = { you: ADA, resumeToken: "t1", view: VIEW };
+const KEPT: Kept = { player: ADA, token: "t0", address: ":8081", name: "Tuesday" };
 
 class Somebody {
   readonly world = new TestWorld();
@@ -30,10 +31,10 @@ class Somebody {
   answer: Answer = { go: GO };
   readonly stay: Stay;
 
-  constructor() {
+  constructor(protocol: "http:" | "https:" = "http:") {
     this.stay = new Stay(SESSION, {
       world: this.world,
-      page: { protocol: "http:", hostname: "here", host: "here:8080" },
+      page: { protocol, hostname: "here", host: "here:8080" },
       memory: {
         read: (session) => this.kept.get(session) ?? null,
         write: (session, kept) => void (kept ? this.kept.set(session, kept) : this.kept.delete(session)),
@@ -80,7 +81,7 @@ test("with a ticket one is in, and what brings one back is kept", async () => {
 
 test("a page that was loaded anew comes back by itself", async () => {
   const ada = new Somebody();
-  ada.kept.set(SESSION, { player: ADA, token: "t0", address: ":8081", name: "Tuesday" });
+  ada.kept.set(SESSION, KEPT);
   ada.stay.begin("Ada", null);
   await ada.isIn();
   expect(ada.socket.last).toMatchObject({ action: "resume", payload: { session: SESSION, player: ADA, token: "t0" } });
@@ -190,7 +191,7 @@ test("who was asked to leave needs the password again; who is in it elsewhere do
   const locked = { ...WELCOME, view: { ...VIEW, locked: true } };
   for (const [closing, joins] of [["kicked", 0], ["came_back", 1]] as const) {
     const bob = new Somebody();
-    bob.kept.set(SESSION, { player: ADA, token: "t0", address: ":8081", name: "Tuesday" });
+    bob.kept.set(SESSION, KEPT);
     bob.stay.begin("Bob", null);
     await bob.isIn(locked);
     bob.socket.tell({ kind: "closing", closing });
@@ -273,4 +274,74 @@ test("who leaves says so, and does not come back by itself", async () => {
   expect([ada.socket.closed, ada.kept.size]).toEqual([true, 0]);
   await ada.world.settle(10_000);
   expect(ada.world.sockets.length).toBe(1);
+});
+
+test("a page that is loaded anew while the session moves follows it", async () => {
+  for (const ticket of ["77", null]) {
+    const ada = new Somebody();
+    ada.kept.set(SESSION, KEPT);
+    ada.stay.begin("Ada", null);
+    await ada.opens();
+    ada.answer = { go: { session: "58", address: ":8099", ticket: "88" } };
+    ada.socket.tell({ kind: "event", event: { moved: { session: "58", address: ":8099", ticket } } });
+    await ada.isIn({ ...WELCOME, view: { ...VIEW, session: "58" } });
+    expect(ada.socket.last).toMatchObject({ action: "arrive", payload: { ticket: ticket ?? "88" } });
+    expect([ada.moves, [...ada.kept.keys()]]).toEqual([["58"], ["58"]]);
+  }
+});
+
+test("whoever is away when a session moves without a ticket goes on asking while the seat waits", async () => {
+  const ada = new Somebody();
+  ada.stay.begin("Ada", GO);
+  await ada.isIn();
+  ada.socket.onclose?.();
+  const { state: before } = ada.seen;
+  await ada.world.settle(10);
+  await ada.opens();
+  ada.answer = { refused: "unavailable" };
+  ada.socket.tell({ kind: "event", event: { moved: { session: "58", address: ":8099", ticket: null } } });
+  await ada.world.settle(2_000);
+  expect(ada.joins.length).toBeGreaterThan(1);
+  expect(ada.seen.state).toMatchObject({ at: "away", until_ms: before.at === "away" && before.until_ms });
+  expect(ada.seen.view).not.toBeNull();
+  ada.answer = { go: { session: "58", address: ":8099", ticket: "88" } };
+  await ada.world.settle(5_000);
+  await ada.isIn({ ...WELCOME, view: { ...VIEW, session: "58" } });
+});
+
+test("at the door there is nothing to see of the session that one was in", async () => {
+  const ada = new Somebody();
+  ada.stay.begin("Ada", GO);
+  await ada.isIn({ ...WELCOME, view: { ...VIEW, locked: true } });
+  ada.socket.tell({ kind: "closing", closing: "kicked" });
+  ada.stay.again();
+  expect(ada.seen.state).toEqual({ at: "door", refused: null });
+  const joined = ada.stay.join("Ada", "open sesame");
+  expect(ada.seen).toMatchObject({ state: { at: "entering" }, view: null, offer: null });
+  await joined;
+  await ada.isIn();
+});
+
+test("a host that stops for a long time is not asked all the time", async () => {
+  const ada = new Somebody();
+  ada.stay.begin("Ada", GO);
+  await ada.isIn();
+  ada.answer = { refused: "unavailable" };
+  ada.socket.tell({ kind: "closing", closing: "suspended" });
+  for (let ms = 0; ms < 60_000; ms += 10) {
+    await ada.world.settle(10);
+    if (ada.socket.closed) continue;
+    ada.socket.onopen?.();
+    ada.socket.tell({ kind: "closing", closing: "suspended" });
+  }
+  expect(ada.seen.state).toMatchObject({ at: "away", suspended: true });
+  expect(ada.world.sockets.length).toBeLessThan(15);
+});
+
+test("a host that browsers let no page connect to is told apart from one that is gone", async () => {
+  const ada = new Somebody("https:");
+  ada.stay.begin("Ada", { ...GO, address: "ws://other.example:8081" });
+  await ada.world.settle();
+  expect(ada.seen.state).toEqual({ at: "out", why: "barred" });
+  expect(ada.world.sockets).toEqual([]);
 });

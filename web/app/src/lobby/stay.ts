@@ -1,6 +1,6 @@
 // One stay in a session: the way in, what it is like, being cut off and coming back, and how it ends.
 
-import { originOf } from "./address";
+import { isBarred, originOf } from "./address";
 import { Line } from "./line";
 import { Chat, type Said } from "./chat";
 import type {
@@ -36,8 +36,8 @@ const HOST_ALONE = 2;
 /** So long a gateway may think while one is on the way back. */
 const GATEWAY_MS = 5_000;
 
-/** Why one is not in a session, or not any more. */
-export type Why = "left" | "kicked" | "banned" | "elsewhere" | "released" | "lost" | Ending;
+/** Why one is not in a session, or not any more. `barred`: the page may not connect to the host, for it came over an encrypted connection and the host has none. */
+export type Why = "left" | "kicked" | "banned" | "elsewhere" | "released" | "lost" | "barred" | Ending;
 
 export type State =
   /** Nobody has asked for anything yet. */
@@ -123,9 +123,10 @@ export class Stay {
     this.typed = { name, password };
     this.halt();
     const run = ++this.run;
-    // Whoever is out has nothing to see until they are in again.
-    const view = this.seen.state.at === "out" ? null : this.seen.view;
-    this.show({ state: { at: "entering" }, view });
+    // Whoever is out, or at the door, has nothing to see until they are in again.
+    const { at } = this.seen.state;
+    const is_out = at === "out" || at === "door";
+    this.show({ state: { at: "entering" }, ...(is_out && { view: null, offer: null }) });
     const answer = await this.askGateway();
     if (run === this.run) this.answered(answer);
   }
@@ -176,10 +177,19 @@ export class Stay {
       this.kept = null;
       this.needs.moved(session);
     }
+    this.show({ session, address });
+    if (ticket === null) return this.find();
+    if (this.seen.state.at !== "away") this.show({ state: { at: "entering" } });
+    this.dial({ ticket });
+  }
+
+  /** It goes on elsewhere, and nobody has a ticket for us. Whoever was in it goes on asking for one while their seat waits. */
+  private find(): void {
     const { at } = this.seen.state;
-    this.show({ session, address, state: at === "away" ? this.seen.state : { at: "entering" } });
-    if (ticket === null) this.again();
-    else this.dial({ ticket });
+    if (at === "entering") return this.again();
+    this.halt();
+    if (at === "in") this.wait();
+    void this.askWhere();
   }
 
   private answered({ go, refused }: Answer): void {
@@ -200,6 +210,7 @@ export class Stay {
       if (run !== this.run) return;
       const origin = originOf(this.seen.address, this.needs.page);
       if (!origin) return this.failed();
+      if (isBarred(origin, this.needs.page)) return this.out("barred");
       const line = new Line("session", `${origin}/api/session/ws${query}`, this.needs.world, {
         opened: () => this.present(line, key),
         told: (envelope) => void (line === this.line && this.hear(envelope)),
@@ -227,6 +238,8 @@ export class Stay {
   }
 
   private happened(event: SessionEvent): void {
+    // Also whoever has not been welcomed yet is told where it went.
+    if (event.moved) return this.enter(event.moved);
     if (event.welcome) this.welcomed(event.welcome);
     const { view } = this.seen;
     if (!view) return;
@@ -234,7 +247,6 @@ export class Stay {
     const change: Partial<StaySeen> = { view: applied(view, event), chat: this.chat.lines };
     if (event.play !== undefined) change.offer = event.play;
     this.show(change);
-    if (event.moved) this.enter(event.moved);
   }
 
   private welcomed({ you, resumeToken, view }: Welcome): void {
@@ -269,6 +281,9 @@ export class Stay {
   }
 
   private suspended(): void {
+    const { state } = this.seen;
+    // It says so to whoever comes while it stops: no reason to ask faster.
+    if (state.at === "away" && state.suspended) return this.failed();
     const until_ms = this.needs.world.now_ms() + SUSPENDED_MS;
     this.show({ state: { at: "away", suspended: true, until_ms, retry_at_ms: null } });
     this.schedule();
@@ -281,10 +296,15 @@ export class Stay {
   }
 
   private cutOff(): void {
+    this.wait();
+    this.schedule();
+  }
+
+  /** From now on the seat waits. */
+  private wait(): void {
     this.failures = 0;
     const until_ms = this.needs.world.now_ms() + WINDOW_MS;
     this.show({ state: { at: "away", suspended: false, until_ms, retry_at_ms: null } });
-    this.schedule();
   }
 
   private failed(): void {

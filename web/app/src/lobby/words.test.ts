@@ -6,7 +6,7 @@ import type { Why } from "./stay";
 const REFUSALS = [
   "not_found", "full", "seat_taken", "no_such_seat", "no_seat", "no_such_player", "not_now", "not_creator", "not_captain",
   "not_ready", "other_group", "banned", "too_fast", "too_many_guesses", "busy", "bad_settings", "quarantined", "over",
-  "no_host", "unavailable", "stopping",
+  "no_host", "unavailable", "lost", "stopping",
 ];
 
 test("whatever a server refuses is said in a sentence", () => {
@@ -18,7 +18,7 @@ test("whatever a server refuses is said in a sentence", () => {
 
 test("every end has a screen of its own, with a way out", () => {
   const whys: Why[] = [
-    "left", "kicked", "banned", "elsewhere", "released", "lost", "unclaimed", "idle", "abandoned", "finished", "quarantined", "moved", "stopped",
+    "left", "kicked", "banned", "elsewhere", "released", "lost", "barred", "unclaimed", "idle", "abandoned", "finished", "quarantined", "moved", "stopped",
   ];
   const screens = whys.map(outScreen);
   expect(new Set(screens.map(({ text }) => text)).size).toBe(whys.length);
@@ -27,7 +27,8 @@ test("every end has a screen of its own, with a way out", () => {
 
 test("a wrong password is asked about again at the door; what cannot be helped is not", () => {
   for (const code of ["not_found", "too_many_guesses", "too_fast", "busy", "bad_ticket"]) expect(closedDoor(code)).toBeNull();
-  for (const code of ["full", "banned", "over", "quarantined", "stopping", "unavailable"]) expect(closedDoor(code)?.name).toBe(code);
+  for (const code of ["full", "banned", "over", "quarantined", "stopping", "unavailable", "lost"]) expect(closedDoor(code)?.name).toBe(code);
+  expect(closedDoor("lost")?.ways).toContain("try");
 });
 
 test("a ping has no more digits than it means", () => {

@@ -26,6 +26,7 @@ const REFUSED: Record<string, string> = {
   over: "This session is over.",
   no_host: "There is no place for another session at the moment. Try again later, or join one.",
   unavailable: "The host of this session does not answer. Try again in a moment.",
+  lost: "The server of this session has not answered for a while. Try again in a moment.",
   stopping: "The server is about to stop. Try again in a minute.",
   bad_ticket: "It took too long to get in. Try again.",
   bad_payload: "The server did not understand that. Check what you typed; names have up to 24 characters.",
@@ -70,6 +71,11 @@ const OUT: Record<Why, Omit<ScreenText, "name">> = {
     text: "Its host could not be reached for a minute. Check your connection; if the server is back, so is the session.",
     ways: ["retry", "lobby"],
   },
+  barred: {
+    title: "This page may not connect to the host",
+    text: "The page came over an encrypted connection, and the host of this session offers none: browsers do not mix the two. Whoever runs the server can give the host a certificate.",
+    ways: ["lobby", "new"],
+  },
   unclaimed: { title: "This session is over", text: "Nobody was there for 30 seconds, so it was closed.", ways: ["new", "lobby"] },
   idle: { title: "This session is over", text: "Nothing was done for 30 minutes, so it was closed.", ways: ["new", "lobby"] },
   abandoned: { title: "This session is over", text: "Nobody was there for five minutes, so the game was ended.", ways: ["new", "lobby"] },
@@ -105,6 +111,11 @@ const CLOSED_DOORS: Record<string, Omit<ScreenText, "name">> = {
   unavailable: {
     title: "The host does not answer",
     text: "The session may be restarting. Try again in a moment.",
+    ways: ["try", "lobby"],
+  },
+  lost: {
+    title: "The host has been silent for a while",
+    text: "The server of this session has not answered for a while. Try again in a moment.",
     ways: ["try", "lobby"],
   },
 };

@@ -23,7 +23,13 @@ export const SECOND_MS = 1_000;
 
 /** The browser's. Its seconds come from a worker: those of a page that nobody looks at may become minutes. */
 export const browser: World = {
-  open: (address) => new WebSocket(address) as unknown as Socket,
+  open(address) {
+    try {
+      return new WebSocket(address) as unknown as Socket;
+    } catch {
+      return unopened();
+    }
+  },
   now_ms: sharedNow,
   after(delay_ms, act) {
     const timer = setTimeout(act, delay_ms);
@@ -35,5 +41,12 @@ export const browser: World = {
     return () => clock?.removeEventListener("message", act);
   },
 };
+
+/** Browsers refuse some addresses at once: those are hosts that cannot be reached. */
+function unopened(): Socket {
+  const socket: Socket = { send() {}, close() {}, onopen: null, onmessage: null, onclose: null };
+  queueMicrotask(() => socket.onclose?.());
+  return socket;
+}
 
 let clock: Worker | undefined;
