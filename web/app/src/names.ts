@@ -56,7 +56,8 @@ function one(list: readonly string[], pick: Draw): string {
   return list[pick(list.length)] ?? "";
 }
 
-function bytes(text: string): number {
+/** How long the server takes a text to be. */
+export function bytes(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 

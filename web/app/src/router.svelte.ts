@@ -16,9 +16,11 @@ class Router {
     scrollTo(0, 0);
   }
 
-  /** What the button that led here asked for. */
-  get wish(): Wish {
-    return (history.state as { wish?: Wish } | null)?.wish ?? null;
+  /** What the button that led here asked for. Told once: whoever comes back to the page, or loads it anew, has not pressed it. */
+  takeWish(): Wish {
+    const wish = (history.state as { wish?: Wish } | null)?.wish ?? null;
+    if (wish) history.replaceState({}, "", location.href);
+    return wish;
   }
 
   /** Follows clicks on links of this site. */

@@ -24,6 +24,16 @@ const PARTINGS: Record<Parting, string> = {
   banned: "was asked to leave for good",
 };
 
+/** The newest line, for `unreadSince`. */
+export function newestOf(lines: Said[]): number {
+  return lines.at(-1)?.id ?? -1;
+}
+
+/** How many people have spoken after a line. */
+export function unreadSince(lines: Said[], newest: number): number {
+  return lines.filter(({ id, line }) => id > newest && line !== null).length;
+}
+
 export class Chat {
   lines: Said[] = [];
   private next_id = 0;

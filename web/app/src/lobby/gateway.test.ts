@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Gateway } from "./gateway";
 import type { Settings, Summary } from "./protocol";
 import { TestWorld } from "./testworld";
@@ -29,7 +29,7 @@ test("it says who one is first, and keeps what it is given", async () => {
   gateway.use();
   expect(await welcome(world)).toMatchObject({ action: "hello", payload: { token: "t1" } });
   expect(needs.token).toBe("t2");
-  expect(gateway.seen).toMatchObject({ at: "open", you: "p" });
+  expect(gateway.seen).toMatchObject({ at: "open" });
 });
 
 test("the list is followed, also over the next connection", async () => {
@@ -96,6 +96,25 @@ test("what is not understood is refused, and whoever stops waiting asks no more"
   world.newest.tell({ kind: "error", code: "bad_payload", seq: world.newest.last?.seq });
   expect(await joined).toEqual({ refused: "bad_payload" });
   expect(gateway.seen.at).toBe("closed");
+});
+
+test("a session that nobody wants any more is not asked for: not later, and not once more", async () => {
+  for (const tries of [0, 1]) {
+    const { world, gateway } = begun();
+    const stop = new AbortController();
+    const created = vi.fn();
+    void gateway.create({ name: "Ada", settings: SETTINGS, password: null }, stop.signal).then(created);
+    if (tries > 0) {
+      await welcome(world);
+      world.newest.tell({ kind: "answer", seq: world.newest.last?.seq, answer: { refused: "unavailable" } });
+      await world.settle();
+    }
+    stop.abort();
+    expect(gateway.seen.at).toBe("closed");
+    await world.settle(20_000);
+    const creates = world.sockets.flatMap((socket) => socket.commands()).filter(({ action }) => action === "create");
+    expect([creates.length, created.mock.calls.length]).toEqual([tries, 0]);
+  }
 });
 
 test("a token that is no good makes somebody new, or asks to sign in", async () => {

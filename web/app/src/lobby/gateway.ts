@@ -2,7 +2,7 @@
 // when the connection was cut is asked again.
 
 import { Line } from "./line";
-import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type PlayerId, type Summary } from "./protocol";
+import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type Summary } from "./protocol";
 import type { World } from "./world";
 
 const RETRIES_MS = [500, 1_000, 2_000, 4_000, 8_000];
@@ -24,7 +24,6 @@ export interface GatewaySeen {
   sessions: Summary[] | null;
   /** There are more than are told. */
   more: boolean;
-  you: PlayerId | null;
 }
 
 export interface GatewayNeeds {
@@ -45,7 +44,7 @@ interface Waiting {
 }
 
 export class Gateway {
-  seen: GatewaySeen = { at: "closed", retry_at_ms: 0, rtt_ms: null, sessions: null, more: false, you: null };
+  seen: GatewaySeen = { at: "closed", retry_at_ms: 0, rtt_ms: null, sessions: null, more: false };
   private users = 0;
   private line: Line | null = null;
   /** Counts connections, so that an address that comes late opens none. */
@@ -81,14 +80,15 @@ export class Gateway {
     if (this.seen.at === "open") this.list();
   }
 
-  /** Created once, however often it has to be asked. */
-  async create(wanted: Omit<Create, "key">): Promise<Answer> {
+  /** Created once, however often it has to be asked. `signal`: when nobody wants it any more. */
+  async create(wanted: Omit<Create, "key">, signal?: AbortSignal): Promise<Answer> {
     const create: Create = { key: randomKey(), ...wanted };
     const release = this.use();
-    let answer = await this.ask("create", create);
+    signal?.addEventListener("abort", release);
+    let answer = await this.ask("create", create, signal);
     for (let tries = 1; answer.refused === "unavailable" && tries < MOST_TRIES; tries++) {
       await new Promise<void>((done) => void this.needs.world.after(TRY_AGAIN_MS, done));
-      answer = await this.ask("create", create);
+      answer = await this.ask("create", create, signal);
     }
     release();
     return answer;
@@ -101,6 +101,7 @@ export class Gateway {
 
   /** Resolves when there is an answer, over however many connections; never if it was aborted. */
   private ask<A extends keyof Asks>(action: A, payload: Asks[A], signal?: AbortSignal): Promise<Answer> {
+    if (signal?.aborted) return new Promise(() => {});
     const release = this.use();
     return new Promise<Answer>((resolve) => {
       const done = (answer: Answer) => {
@@ -141,7 +142,7 @@ export class Gateway {
     if (!you) return this.unknown(line);
     this.failures = 0;
     this.needs.token = you.token;
-    this.show({ at: "open", you: you.player });
+    this.show({ at: "open" });
     this.list();
     for (const waiting of this.waiting) this.send(waiting);
   }

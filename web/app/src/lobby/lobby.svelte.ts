@@ -4,6 +4,7 @@ import { socketQuery } from "../api";
 import { takeToken } from "../game/entry.svelte";
 import { presence } from "../presence.svelte";
 import { settings } from "../settings.svelte";
+import { sharedNow } from "../worker/messages";
 import { gatewayOf } from "./address";
 import { Gateway, type GatewaySeen } from "./gateway";
 import type { Go, SessionId } from "./protocol";
@@ -30,6 +31,10 @@ class Lobby {
     changed: (seen) => (this.seen = seen),
   });
   seen: GatewaySeen = $state.raw(this.gateway.seen);
+  /** Whether the server does not answer, as far as the page can tell. */
+  readonly is_gone = $derived(this.seen.at === "gone" || (presence.gone && this.seen.at !== "open"));
+  /** When it is asked again, if so: of the clock on the wall, as presence has it. */
+  readonly retry_at_ms = $derived(this.seen.at === "gone" ? Date.now() + this.seen.retry_at_ms - sharedNow() : presence.retry_at_ms);
 
   /** A ticket is good for seconds and once, so it is in nobody's memory but this. */
   private readonly tickets = new Map<SessionId, Go>();
@@ -37,6 +42,12 @@ class Lobby {
   constructor() {
     addEventListener("online", this.gateway.retry);
   }
+
+  /** Asks the server now instead of later. */
+  readonly retry = (): void => {
+    this.gateway.retry();
+    void presence.ask();
+  };
 
   /** Keeps a ticket for the page that is about to be opened. */
   hand(go: Go): void {

@@ -1,6 +1,7 @@
 // How far away hosts are. Those on the page's machine are as far as its gateway; others are asked themselves. Where nothing
 // can be measured, there is no number.
 
+import { socketQuery } from "../api";
 import { isHere, originOf } from "./address";
 import { Line } from "./line";
 import { browser } from "./world";
@@ -23,13 +24,14 @@ class Pings {
   measure(addresses: (string | undefined)[]): void {
     for (const address of new Set(addresses)) {
       const origin = address && !isHere(address, location) ? originOf(address, location) : null;
-      if (origin && Date.now() - (this.asked_at_ms.get(origin) ?? 0) > FRESH_MS) this.ask(origin);
+      if (origin && Date.now() - (this.asked_at_ms.get(origin) ?? 0) > FRESH_MS) void this.ask(origin);
     }
   }
 
-  private ask(origin: string): void {
+  private async ask(origin: string): Promise<void> {
     this.asked_at_ms.set(origin, Date.now());
-    const line = new Line("session", `${origin}/api/session/ws`, browser, {
+    const query = await socketQuery().catch(() => "");
+    const line = new Line("session", `${origin}/api/session/ws${query}`, browser, {
       opened: () => {},
       told: () => line.close(),
       gone: () => {},

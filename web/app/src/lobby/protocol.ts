@@ -198,7 +198,6 @@ export interface Envelope {
   answer?: Answer;
   closing?: Closing;
   code?: string;
-  message?: string;
 }
 
 /** Null if it is none: whatever sends that is no server of ours. */

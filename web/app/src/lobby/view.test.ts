@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Chat } from "./chat";
+import { Chat, newestOf, unreadSince } from "./chat";
 import type { Person, View } from "./protocol";
 import { applied, groupOf, groupsOf, missingToStart, scoresOf, seatsOf } from "./view";
 
@@ -107,4 +107,9 @@ test("the chat tells what happens to people, too, and forgets what is old", () =
   ]);
   for (let i = 0; i < 300; i++) hear({ chat: { player: ADA, name: "Ada", line: String(i) } });
   expect([chat.lines.length, chat.lines.at(-1)?.line]).toEqual([200, "299"]);
+  const newest = newestOf(chat.lines);
+  expect([unreadSince(chat.lines, newest), unreadSince([], newestOf([]))]).toEqual([0, 0]);
+  hear({ chat: { player: ADA, name: "Ada", line: "more" } });
+  hear({ person: person(BOB, "Bob") });
+  expect(unreadSince(chat.lines, newest)).toBe(1);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { closedDoor, outScreen, pingText, refusedText } from "./words";
+import { closedDoor, lineText, outScreen, passwordText, pingText, refusedText } from "./words";
 import type { Why } from "./stay";
 
 /** All of `Refusal` in crates/session. */
@@ -29,6 +29,13 @@ test("a wrong password is asked about again at the door; what cannot be helped i
   for (const code of ["not_found", "too_many_guesses", "too_fast", "busy", "bad_ticket"]) expect(closedDoor(code)).toBeNull();
   for (const code of ["full", "banned", "over", "quarantined", "stopping", "unavailable", "lost"]) expect(closedDoor(code)?.name).toBe(code);
   expect(closedDoor("lost")?.ways).toContain("try");
+});
+
+test("what is too long for the server is said before it is sent", () => {
+  expect([passwordText("x".repeat(64)), passwordText("ж".repeat(32))]).toEqual(["", ""]);
+  for (const password of ["x".repeat(65), "ж".repeat(33), "🦦".repeat(17)]) expect(passwordText(password)).toContain("too long");
+  expect([lineText("x".repeat(280)), lineText("語".repeat(200))]).toEqual(["", ""]);
+  expect(lineText("語".repeat(201))).toContain("too long");
 });
 
 test("a ping has no more digits than it means", () => {

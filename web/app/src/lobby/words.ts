@@ -3,6 +3,7 @@
 import type { Phase, Settings } from "./protocol";
 import type { Why } from "./stay";
 import { gameText, MODES } from "../games";
+import { bytes } from "../names";
 
 /** Why something was not done, for whoever wanted it. */
 const REFUSED: Record<string, string> = {
@@ -35,6 +36,21 @@ const REFUSED: Record<string, string> = {
 
 export function refusedText(code: string): string {
   return REFUSED[code] ?? `The server said no (${code}).`;
+}
+
+/** The server's limits. */
+const MAX_PASSWORD_BYTES = 64;
+const MAX_LINE_BYTES = 600;
+
+/** Why a password cannot be one; empty if it can. */
+export function passwordText(password: string): string {
+  if (bytes(password) <= MAX_PASSWORD_BYTES) return "";
+  return "This password is too long. Letters other than a to z count as two to four.";
+}
+
+/** Why a line cannot be said at once; empty if it can. */
+export function lineText(line: string): string {
+  return bytes(line) <= MAX_LINE_BYTES ? "" : "This is too long for one line. Say it in two.";
 }
 
 /** What somebody can do on a screen. */
@@ -125,7 +141,6 @@ export function closedDoor(refused: string): ScreenText | null {
   const text = CLOSED_DOORS[refused];
   return text ? { name: refused, ...text } : null;
 }
-
 
 export const PHASES: Record<Phase, string> = {
   lobby: "Gathering",
