@@ -36,9 +36,9 @@ export function expose(play: Play): () => void {
   return show(latest);
 }
 
-/** What a session page knows; never the tokens. */
-export function exposeSession(seen: () => StaySeen): void {
-  show({
+/** What a session page knows, until the returned function is called; never the tokens. */
+export function exposeSession(seen: () => StaySeen): () => void {
+  return show({
     get session() {
       const { view, you, state, address } = seen();
       return { view, you, state, address };

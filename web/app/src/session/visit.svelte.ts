@@ -23,7 +23,9 @@ export class Visit {
   sitters: Map<number, string> = $state.raw(new Map());
 
   readonly stay: Stay;
+  private readonly hide: () => void;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private is_acting = false;
 
   readonly you = $derived(this.seen.view ? personOf(this.seen.view, this.seen.you) : null);
   readonly is_creator = $derived(this.seen.view !== null && this.seen.view.creator === this.seen.you);
@@ -40,7 +42,7 @@ export class Visit {
       moved: (session) => history.replaceState(history.state, "", gatheringAddress(session)),
     });
     this.seen = this.stay.seen;
-    exposeSession(() => this.seen);
+    this.hide = exposeSession(() => this.seen);
     addEventListener("online", this.stay.retry);
     addEventListener("pagehide", this.leaveOpen);
     this.stay.begin(cleanPlayerName(settings.name), lobby.take(session));
@@ -53,14 +55,30 @@ export class Visit {
 
   /** Whether it was done; if not, why not is said. */
   async request<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<boolean> {
+    const wrong = await this.ask(action, payload);
+    if (wrong) this.say(wrong);
+    return wrong === "";
+  }
+
+  /** Why it was not done, in plain words; empty if it was. */
+  async ask<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<string> {
     const refused = await this.stay.request(action, payload);
-    if (refused !== null) this.say(refusedText(refused));
-    return refused === null;
+    return refused === null ? "" : refusedText(refused);
+  }
+
+  /** For buttons: until there is an answer, another press is the same press. */
+  async press<R extends keyof Requests>(action: R, payload: Requests[R]): Promise<boolean> {
+    if (this.is_acting) return false;
+    this.is_acting = true;
+    const is_done = await this.request(action, payload);
+    this.is_acting = false;
+    return is_done;
   }
 
   /** The page is left: the seat waits for a while. */
   end(): void {
     clearTimeout(this.timer);
+    this.hide();
     removeEventListener("online", this.stay.retry);
     removeEventListener("pagehide", this.leaveOpen);
     this.leaveOpen();

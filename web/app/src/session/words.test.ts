@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Person, View } from "../lobby/protocol";
-import { awayNotice, listed, nextText, seatText, startText, winnersText } from "./words";
+import { noticeOf, listed, nextText, seatText, startText, winnersText } from "./words";
 
 const [ADA, BOB] = ["01", "02"];
 
@@ -50,6 +50,8 @@ test("winners are told by name, and oneself as oneself", () => {
 
 test("whoever is cut off sees how long the seat waits", () => {
   const away = { at: "away" as const, suspended: false, until_ms: 60_000, retry_at_ms: null };
-  expect(awayNotice(away, true, 8_200)).toMatchObject({ countdown_s: 52, title: "Connection lost" });
-  expect(awayNotice({ ...away, suspended: true, retry_at_ms: 10_000 }, true, 8_200)).toMatchObject({ countdown_s: 2 });
+  expect(noticeOf(away, true, 8_200)).toMatchObject({ countdown_s: 52, title: "Connection lost" });
+  expect(noticeOf({ ...away, suspended: true, retry_at_ms: 10_000 }, true, 8_200)).toMatchObject({ countdown_s: 2 });
+  expect(noticeOf({ at: "entering" }, true, 0)).toMatchObject({ name: "entering", title: "On the way" });
+  expect(noticeOf({ at: "in" }, true, 0)).toBeNull();
 });

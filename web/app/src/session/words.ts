@@ -17,12 +17,26 @@ export function awayText({ suspended }: Away, has_seat: boolean): { title: strin
   return { title: "Connection lost.", text: "Your place waits for you:" };
 }
 
-/** The same over a game. */
-export function awayNotice(away: Away, has_seat: boolean, now_ms: number): Notice {
+/** While somebody who was in comes in again, at another host. */
+export const ON_THE_WAY = { title: "On the way.", text: "The session goes on elsewhere. This page goes there by itself." };
+
+/** The same over a game; nothing while one is in. */
+export function noticeOf(state: State, has_seat: boolean, now_ms: number): Notice | null {
+  if (state.at === "away") return awayNotice(state, has_seat, now_ms);
+  if (state.at !== "entering") return null;
+  return { name: "entering", title: headline(ON_THE_WAY.title), text: ON_THE_WAY.text, small: true, busy: true };
+}
+
+function awayNotice(away: Away, has_seat: boolean, now_ms: number): Notice {
   const { title, text } = awayText(away, has_seat);
   const countdown_s = secondsLeft(away.suspended ? (away.retry_at_ms ?? now_ms) : away.until_ms, now_ms);
   const said = away.suspended ? `${text} Trying again in` : text;
-  return { name: "away", title: title.replace(/\.$/, ""), text: said, countdown_s, small: true, busy: true };
+  return { name: "away", title: headline(title), text: said, countdown_s, small: true, busy: true };
+}
+
+/** A sentence as a headline. */
+function headline(sentence: string): string {
+  return sentence.replace(/\.$/, "");
 }
 
 /** What a seat is called: its group as well, where there are several. */
