@@ -16,7 +16,8 @@ async function twoPlay(stage, form = {}) {
   const server = await stage.server();
   const network = await stage.network(server);
   const ada = await comes(stage, "ada", `${server.proxied}/lobby`);
-  await ada.creates({ choose: ["scenario-short"], ...form });
+  // Long enough not to be over before the story is.
+  await ada.creates({ choose: ["scenario-long"], ...form });
   const link = await ada.gathers();
   const bob = await comes(stage, "bob", direct(link));
   await bob.joins(form.password);
@@ -29,6 +30,12 @@ async function twoPlay(stage, form = {}) {
   const before = await Promise.all([ada, bob].map(async ({ player }) => player.agrees(await player.plays({ timeout_ms: 30_000 }))));
   assert.deepEqual(before.map(({ status }) => status.seat), [0, 1]);
   return { server, network, ada, bob, link, before };
+}
+
+/** They have been away since they had this token. */
+async function comesBack(member, token, seat, before, options) {
+  await member.returns(token, options);
+  await isBack(member, seat, before, options);
 }
 
 /** In the same game as before, on the same seat, and it goes on. */
@@ -49,7 +56,14 @@ story("a session with a password: no stranger tells a wrong one from no session 
   const link = await ada.gathers();
 
   const bob = await comes(stage, "bob", link);
-  await bob.joins("open barley");
+  await bob.element("password").fill("open");
+  await ada.element("change-open").click();
+  await ada.element("create-name").fill("Wednesday");
+  await ada.element("change-submit").click();
+  await bob.player.page.getByRole("heading", { name: "Wednesday" }).waitFor();
+  await bob.player.page.keyboard.type(" barley");
+  assert.equal(await bob.element("password").inputValue(), "open barley");
+  await bob.element("join-submit").click();
   const wrong = await bob.sent("not-found");
   const nowhere = await comes(stage, "cyd", link.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")));
   await nowhere.joins("open barley");
@@ -95,10 +109,10 @@ story("two play, one is cut off and returns to the same seat; results, and a rem
 story("a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed", async (stage) => {
   const { server, ada, bob, link, before } = await twoPlay(stage);
   const port = hostOf(await ada.player.look());
+  const tokens = await tokensOf([ada, bob]);
   await server.endHost(port);
-  await bob.player.sees("that it is cut off", ({ session }) => session.state.at === "away");
-  await isBack(ada, 0, before[0], { timeout_ms: 45_000 });
-  await isBack(bob, 1, before[1], { timeout_ms: 45_000 });
+  await comesBack(ada, tokens[0], 0, before[0], { timeout_ms: 45_000 });
+  await comesBack(bob, tokens[1], 1, before[1], { timeout_ms: 45_000 });
 
   await server.kill();
   const during = await Promise.all([ada, bob].map(({ player }) => player.look()));
@@ -113,13 +127,18 @@ story("a host is killed in the middle of a game, then the gateway: everybody is 
   assert.deepEqual(still.map(({ session }) => session.state.at), ["in", "in"]);
 
   // Both at once: nobody is there to start the host again until the gateway is back.
+  const later = await tokensOf([ada, bob]);
   await server.kill();
   await server.endHost(port);
   await ada.element("countdown").waitFor();
   await server.run();
-  await isBack(ada, 0, still[0], { timeout_ms: 45_000 });
-  await isBack(bob, 1, still[1], { timeout_ms: 45_000 });
-}, { timeout_ms: 180_000 });
+  await comesBack(ada, later[0], 0, still[0], { timeout_ms: 45_000 });
+  await comesBack(bob, later[1], 1, still[1], { timeout_ms: 45_000 });
+}, { timeout_ms: 300_000 });
+
+function tokensOf(members) {
+  return Promise.all(members.map((member) => member.token()));
+}
 
 /** The port of the host that somebody's session is at. */
 function hostOf({ session }) {
@@ -137,7 +156,7 @@ story("a host that is asked to end hands its session to another one, and the gam
   }
   await bob.player.page.reload();
   await isBack(bob, 1, before[1], { timeout_ms: 30_000 });
-}, { timeout_ms: 120_000 });
+}, { timeout_ms: 240_000 });
 
 story("a reload comes back to the seat, and a second tab takes over until it is asked not to", async (stage) => {
   const server = await stage.server();
@@ -161,6 +180,28 @@ story("a reload comes back to the seat, and a second tab takes over until it is 
   await second.sent("elsewhere");
   const secrets = await page.evaluate(() => Object.keys(localStorage).filter((key) => /session/.test(key)));
   assert.deepEqual(secrets, []);
+});
+
+story("what is pressed is done once: a seat is taken, and whoever comes back to the page is asked", async (stage) => {
+  const server = await stage.server();
+  const ada = await comes(stage, "ada", `${server.address}/lobby`);
+  await ada.creates();
+  const bob = await comes(stage, "bob", `${server.address}/lobby`);
+  await bob.element("join").click();
+  await bob.gathers();
+  await bob.element("seat-0").dblclick();
+  await bob.element("chat-input").fill("I sit");
+  await bob.element("chat-send").click();
+  await bob.element("chat-line").getByText("I sit").waitFor();
+  assert.equal(own((await bob.player.look()).session).seat, 0);
+  await bob.element("stand").click();
+  await bob.player.sees("itself stand", ({ session }) => own(session).seat === null);
+  await bob.element("leave").click();
+  await bob.element("lobby-row").waitFor();
+  await bob.player.page.goBack();
+  await bob.sent("door");
+  await bob.player.page.reload();
+  await bob.sent("door");
 });
 
 story("whoever runs a session changes it, asks somebody to leave, and keeps them out", async (stage) => {
@@ -195,17 +236,23 @@ story("the lobby lists what was asked for, and says so while the gateway is gone
   const ada = await comes(stage, "ada", `${server.address}/lobby`);
   await ada.creates({ name: "Tuesday" });
   const cyd = await comes(stage, "cyd", `${server.address}/lobby`);
-  await cyd.element("lobby-row").getByText("Tuesday").waitFor();
+  await cyd.element("row-name").getByText("Tuesday").waitFor();
   await cyd.element("filter-game").selectOption("arena");
   await cyd.element("lobby-empty").waitFor();
   await cyd.element("filter-none").click();
   await cyd.element("lobby-row").waitFor();
   await server.kill();
   await cyd.element("gone").waitFor();
+  await cyd.element("create-open").click();
+  await cyd.element("create-submit").click();
+  await cyd.element("create-submit").getByText("Waiting for the server").waitFor();
+  await cyd.element("create-panel-close").click();
   await ada.element("chat-input").fill("still here");
   await ada.element("chat-send").click();
   await ada.element("chat-line").getByText("still here").waitFor();
   await server.run();
   await cyd.element("gone").waitFor({ state: "detached", timeout: 20_000 });
-  await cyd.element("lobby-row").getByText("Tuesday").waitFor();
+  await cyd.element("row-name").getByText("Tuesday").waitFor();
+  assert.equal(await cyd.element("lobby-row").count(), 1);
+  assert.match(cyd.player.page.url(), /\/lobby$/);
 });

@@ -48,6 +48,20 @@ export class Member {
     return this.player.sees(`itself in the session, ${phase}`, ({ session }) => session?.state.at === "in" && session.view.phase === phase, options);
   }
 
+  /** What brings them back to their seat. There is another one after every return, and a return is over too soon to be seen. */
+  async token() {
+    const kept = await this.player.page.evaluate(() => Object.entries(sessionStorage).find(([key]) => key.startsWith("sametick.session."))?.[1]);
+    return kept && JSON.parse(kept).token;
+  }
+
+  /** They have been away since they had this token. */
+  async returns(token, options) {
+    await until(`${this.player.name} comes back`, async () => {
+      const now = await this.token();
+      return now && now !== token;
+    }, options);
+  }
+
   /** The screen of this name is shown. */
   async sent(name, options) {
     const screen = this.player.page.locator(`[data-screen="${name}"]`);

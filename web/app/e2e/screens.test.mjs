@@ -15,7 +15,7 @@ const SCREENS = [
   ["bad_token", "released"],
   ...ENDS.map((closing) => [closing, closing.over]),
 ];
-const REFUSED = ["full", "over", "banned", "quarantined", "stopping", "unavailable", "too_many_guesses", "too_fast", "busy"];
+const REFUSED = ["full", "over", "banned", "quarantined", "stopping", "unavailable", "lost", "too_many_guesses", "too_fast", "busy"];
 const SCORES = { scores: [{ seat: 0, points: 5, won: true }, { seat: 1, points: 3, won: false }] };
 
 /** Lets the test speak in the place of a server to whoever comes after this. */
@@ -46,7 +46,8 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("create-form").waitFor();
     await shot("lobby-create");
     await ada.element("create-panel-close").click();
-    await ada.creates({ name: "Tuesday" });
+    // Long enough not to be over before the last picture is taken.
+    await ada.creates({ name: "Tuesday", choose: ["scenario-long"] });
     const link = await ada.gathers();
     await shot("session-alone");
 
@@ -92,7 +93,7 @@ for (const [size, look] of Object.entries(SIZES)) {
       await ada.joins();
       await ada.isIn("running");
     }
-  }, { timeout_ms: 120_000 });
+  }, { timeout_ms: 240_000 });
 
   story(`the closed doors of a session are seen on a ${size}`, async (stage) => {
     await mkdir(FOLDER, { recursive: true });
@@ -118,5 +119,5 @@ for (const [size, look] of Object.entries(SIZES)) {
     await server.kill();
     await ada.element("gone").waitFor();
     await shoot(ada.player, size, "lobby-gone");
-  }, { timeout_ms: 90_000 });
+  }, { timeout_ms: 180_000 });
 }

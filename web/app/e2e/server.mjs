@@ -102,12 +102,12 @@ export class Server {
   async endHost(port, signal = "SIGKILL") {
     const host = (await this.hosts()).find((host) => host.port === port);
     if (!host) throw new Error(`no host is at port ${port}`);
-    process.kill(host.pid, signal);
+    end(host.pid, signal);
   }
 
   async close() {
     await this.kill();
-    for (const { pid } of await this.hosts()) process.kill(pid, "SIGKILL");
+    for (const { pid } of await this.hosts()) end(pid, "SIGKILL");
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -126,6 +126,15 @@ export class Server {
 
   #secretFile() {
     return path.join(this.folder, "secret.txt");
+  }
+}
+
+/** One that has just ended by itself has ended. */
+function end(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (error.code !== "ESRCH") throw error;
   }
 }
 
@@ -157,8 +166,14 @@ async function holdPort(wanted = 0) {
   await once(tcp, "listening");
   const { port } = tcp.address();
   const udp = dgram.createSocket("udp4");
-  udp.bind(port, SERVER_IP);
-  await once(udp, "listening");
   const closed = (what) => new Promise((done) => what.close(done));
-  return { port, release: () => Promise.all([closed(tcp), closed(udp)]) };
+  const release = () => Promise.all([closed(tcp), closed(udp)]);
+  try {
+    udp.bind(port, SERVER_IP);
+    await once(udp, "listening");
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return { port, release };
 }

@@ -26,7 +26,7 @@ async function theBrowser() {
   return browser;
 }
 
-export function story(name, tell, { timeout_ms = 60_000 } = {}) {
+export function story(name, tell, { timeout_ms = 120_000 } = {}) {
   test(name, { timeout: timeout_ms }, async () => {
     const stage = new Stage(name);
     try {
