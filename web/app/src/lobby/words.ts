@@ -153,7 +153,7 @@ export const PHASES: Record<Phase, string> = {
 export function aboutText(settings: Settings): string {
   const { game, mode, scenario, difficulty } = settings;
   const parts = [`${gameText(game).title}, ${MODES[mode].title.toLowerCase()}`, scenario && scenarioText(game, scenario)];
-  return [...parts, `difficulty ${difficulty}`].filter(Boolean).join(" · ");
+  return [...parts, `difficulty\u00a0${difficulty}`].filter(Boolean).join(" · ");
 }
 
 /** What a scenario is called, and what it means if that is known. */
