@@ -24,7 +24,6 @@ export function usualSettings(game: GameInfo, name: string): Settings {
     difficulty: USUAL_DIFFICULTY,
     groups: 1,
     listed: true,
-    setup: "",
   };
 }
 

@@ -3,7 +3,7 @@ import { Gateway } from "./gateway";
 import type { Settings, Summary } from "./protocol";
 import { TestWorld } from "./testworld";
 
-const SETTINGS: Settings = { name: "T", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 1, listed: true, setup: "" };
+const SETTINGS: Settings = { name: "T", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 1, listed: true };
 const SUMMARY: Summary = { session: "4d", settings: SETTINGS, phase: "lobby", players: 1, seats: 2, locked: false };
 const GO = { session: "4d", address: ":8081", ticket: "2030" };
 

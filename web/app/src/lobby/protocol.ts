@@ -20,7 +20,6 @@ export interface Settings {
   /** How many of the game's groups take part: the first ones. */
   groups: number;
   listed: boolean;
-  setup: string;
 }
 
 export interface Plan {

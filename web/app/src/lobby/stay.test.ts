@@ -10,7 +10,7 @@ const ADA = "00000000000000000000000000000001";
 const VIEW: View = {
   session: SESSION,
   plan: { groups: [{ name: "Sides", seats: ["left", "right"] }] },
-  settings: { name: "Tuesday", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 1, listed: true, setup: "" },
+  settings: { name: "Tuesday", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 1, listed: true },
   locked: false,
   phase: "lobby",
   round: 0,

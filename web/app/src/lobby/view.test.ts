@@ -23,7 +23,7 @@ const VIEW: View = {
       { name: "Ends", seats: ["top", "bottom"] },
     ],
   },
-  settings: { name: "Tuesday", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 2, listed: true, setup: "" },
+  settings: { name: "Tuesday", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 2, listed: true },
   locked: false,
   phase: "lobby",
   round: 0,

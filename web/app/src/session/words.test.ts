@@ -8,7 +8,7 @@ function view(people: Partial<Person>[], more: Partial<View> = {}): View {
   return {
     session: "4d",
     plan: { groups: [{ name: "Sides", seats: ["left", "right"] }, { name: "Ends", seats: ["top", "bottom"] }] },
-    settings: { name: "T", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 2, listed: true, setup: "" },
+    settings: { name: "T", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 2, listed: true },
     locked: false,
     phase: "lobby",
     round: 0,
