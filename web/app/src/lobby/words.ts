@@ -45,7 +45,7 @@ const MAX_LINE_BYTES = 600;
 /** Why a password cannot be one; empty if it can. */
 export function passwordText(password: string): string {
   if (bytes(password) <= MAX_PASSWORD_BYTES) return "";
-  return "This password is too long. Letters other than a to z count as two to four.";
+  return "This password is too long: it may have 64 plain letters and digits, and fewer of others.";
 }
 
 /** Why a line cannot be said at once; empty if it can. */
@@ -130,7 +130,7 @@ const CLOSED_DOORS: Record<string, Omit<ScreenText, "name">> = {
     ways: ["try", "lobby"],
   },
   lost: {
-    title: "The host has been silent for a while",
+    title: "This session cannot be reached",
     text: "The server of this session has not answered for a while. Try again in a moment.",
     ways: ["try", "lobby"],
   },
