@@ -361,6 +361,8 @@ fn terms(what: u8) -> Terms {
         player: PlayerId(u128::from(what & 3)),
         name: String::new(),
         seat: (what & 4 == 0).then_some(Seat(u16::from(what >> 3 & 3))),
+        game: "fuzz".into(),
+        rate: TickRate::hz(60),
         setup: vec![],
         seed: 0,
         seats: 3,
