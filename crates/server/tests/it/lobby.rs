@@ -2,6 +2,8 @@
 
 #[path = "lobby/abuse.rs"]
 mod abuse;
+#[path = "lobby/crash.rs"]
+mod crash;
 #[path = "lobby/crowd.rs"]
 mod crowd;
 #[path = "lobby/elsewhere.rs"]

@@ -31,7 +31,12 @@ impl Drop for Folder {
 }
 
 pub fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sametick"));
+    command_of(Path::new(env!("CARGO_BIN_EXE_sametick")), args)
+}
+
+/// The command of somebody who has games of their own.
+pub fn command_of(program: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
     command.args(args);
     for variable in ["SAMETICK_SECRET", "SAMETICK_LOG", "SAMETICK_STATUS_KEY"] {
         command.env_remove(variable);
@@ -77,11 +82,11 @@ impl Server {
             serve.args(if args.contains(&port) { &[][..] } else { &any });
         }
         serve.args(args).current_dir(folder.path()).envs(environment.iter().copied());
-        Server::spawn(serve)
+        Server::spawn(&mut serve)
     }
 
     /// A command that says what it listens on, and where its data is.
-    pub fn spawn(mut serve: Command) -> Server {
+    pub fn spawn(serve: &mut Command) -> Server {
         let mut child =
             serve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

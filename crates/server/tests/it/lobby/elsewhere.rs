@@ -20,15 +20,9 @@ struct Machines<'a> {
 
 impl Machines<'_> {
     fn start(&mut self, port: u16) {
-        let data = format!("machine-{port}");
-        let key = self.place.folder.path().join("data/hosts/key");
-        let (listen, gateway) = (format!("127.0.0.1:{port}"), format!("127.0.0.1:{PORT}"));
-        let mut host = command(&["host", "--listen", &listen, "--gateway", &gateway, "--capacity", "4"]);
-        host.arg("--gateway-key").arg(key).args(["--data", &data, "--store", &self.store]);
-        host.current_dir(self.place.folder.path()).envs(Stand::environment());
-        let mut server = Server::spawn(host);
-        server.await_log("a gateway is there");
-        self.hosts.push((port, server));
+        let mut host = command(&["host", "--data", &format!("machine-{port}"), "--store", &self.store]);
+        host.envs(Stand::environment());
+        self.hosts.push((port, self.place.start_host(host, port, PORT)));
     }
 
     /// Ends a host without waiting for its games.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::everyone::Socket;
-use crate::process::Folder;
+use crate::process::{Folder, Server};
 use crate::web::Up;
 
 /// Longer than any of it takes, on a machine that has other things to do.
@@ -54,6 +54,15 @@ impl Place {
     /// What says to a gateway where it is.
     pub fn place(&self) -> [&str; 4] {
         ["--host-ports", &self.ports, "--data", "data"]
+    }
+
+    /// Starts a host by hand at a port, for the gateway that listens for hosts at another.
+    pub fn start_host(&self, mut host: Command, port: u16, gateway: u16) -> Server {
+        host.args(["--listen", &format!("127.0.0.1:{port}"), "--gateway", &format!("127.0.0.1:{gateway}")]);
+        host.arg("--gateway-key").arg(self.folder.path().join("data/hosts/key")).args(["--capacity", "4"]);
+        let mut server = Server::spawn(host.current_dir(self.folder.path()));
+        server.await_log("a gateway is there");
+        server
     }
 
     pub fn gateway(&self) -> SocketAddr {
