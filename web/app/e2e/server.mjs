@@ -142,7 +142,7 @@ function end(pid, signal) {
 async function freePorts() {
   const held = [];
   try {
-    for (let count = 0; count < 3; count++) held.push(await holdPort());
+    for (let count = 0; count < 3; count++) held.push(await holdAnyPort());
     const [web, udp, quic] = held.map(({ port }) => port);
     return { web, udp, quic };
   } finally {
@@ -158,6 +158,17 @@ async function freeRow(count) {
     const held = await Promise.allSettled(row.map((port) => holdPort(port)));
     await Promise.all(held.map(({ value }) => value?.release()));
     if (held.every(({ status }) => status === "fulfilled")) return row;
+  }
+}
+
+/** A port that is free of both kinds: where the system gives one for TCP, a browser may have that of UDP. */
+async function holdAnyPort() {
+  for (;;) {
+    try {
+      return await holdPort();
+    } catch (error) {
+      if (error.code !== "EADDRINUSE") throw error;
+    }
   }
 }
 
