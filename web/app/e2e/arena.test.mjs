@@ -27,7 +27,7 @@ for (const route of ["websocket", "webtransport"]) {
     await fighter.walkSome();
     await fighter.aim();
     await ada.page.mouse.down();
-    await fighter.finds("its shot", of(seat, KIND.projectile));
+    await fighter.aimsUntil(fighter, "its shot", of(seat, KIND.projectile));
     await ada.page.mouse.up();
 
     await ada.page.keyboard.press("n");
@@ -118,7 +118,7 @@ story("the same arena is played in lockstep", async (stage) => {
     return seen && Math.hypot(seen.x - own.x, seen.y - own.y) < 1;
   });
   await ada.player.page.keyboard.down("Space");
-  await bob.fighter.finds("ada's shot", of(ada.seat, KIND.projectile));
+  await ada.fighter.aimsUntil(bob.fighter, "ada's shot", of(ada.seat, KIND.projectile));
   await ada.player.page.keyboard.up("Space");
   await Promise.all([ada.player.agrees(before), bob.player.agrees(before)]);
 });

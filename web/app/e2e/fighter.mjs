@@ -76,10 +76,21 @@ export class Fighter {
     return scene;
   }
 
-  /** Aims at a place near by, away from the edge of the map. */
-  async aim() {
-    const { own, hud } = await this.finds("itself", ({ own }) => own);
-    await this.pointAt({ x: own.x + (own.x < hud.size / 2 ? 3 : -3), y: own.y });
+  /** Aims at a place near by, in a direction. */
+  async aim(angle = 0) {
+    const { own } = await this.scene();
+    if (own) await this.pointAt({ x: own.x + 3 * Math.cos(angle), y: own.y + 3 * Math.sin(angle) });
+  }
+
+  /** Aims in one direction after the other until somebody has found a shot: one may end at once, at a rock beside it. */
+  async aimsUntil(other, what, is_found) {
+    let looks = 0;
+    await other.finds(what, async (scene) => {
+      if (is_found(scene)) return true;
+      const turn = looks++ / STUCK_LOOKS;
+      if (Number.isInteger(turn)) await this.aim(turn);
+      return false;
+    });
   }
 
   /** The middle of a tile two steps away on which nothing stands. */
