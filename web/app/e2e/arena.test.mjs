@@ -51,8 +51,7 @@ story("what one page plans and builds is seen by another", async (stage) => {
   await bob.fighter.finds("ada", of(ada.seat, KIND.avatar));
   await ada.player.page.keyboard.press("b");
   const tile = await ada.fighter.freeTile(own);
-  await ada.fighter.pointAt(tile);
-  await bob.fighter.finds("what ada plans", of(ada.seat, KIND.preview));
+  await ada.fighter.plans(tile, bob.fighter);
   await ada.player.page.mouse.down();
   await ada.player.page.mouse.up();
   const built = ({ shapes }) => shapes.some(({ kind, x, y }) => kind === KIND.wall && x === tile.x && y === tile.y);

@@ -105,13 +105,21 @@ export class Fighter {
     return free;
   }
 
+  /** Points at a tile to build there until somebody has found that: the map may still move under the mouse. */
+  async plans(tile, other) {
+    await other.finds("what is planned", async ({ shapes }) => {
+      if (shapes.some(({ kind, x, y }) => kind === KIND.preview && x === tile.x && y === tile.y)) return true;
+      await this.pointAt(tile);
+      return false;
+    });
+  }
+
   /** Builds a wall near by. */
   async builds() {
     const { own } = await this.finds("itself", ({ own }) => own);
     const tile = await this.freeTile(own);
     await this.page.keyboard.press("1");
-    await this.pointAt(tile);
-    await this.finds("what it plans", ({ shapes }) => shapes.some(({ kind, x, y }) => kind === KIND.preview && x === tile.x && y === tile.y));
+    await this.plans(tile, this);
     await this.page.mouse.down();
     await this.page.mouse.up();
     const built = ({ shapes }) => shapes.some(({ kind, x, y }) => kind === KIND.wall && x === tile.x && y === tile.y);
