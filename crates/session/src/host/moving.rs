@@ -15,11 +15,11 @@ use crate::ticket::{Admission, Ticket};
 /// For how long others are asked to take sessions over.
 pub const MOVE_US: u64 = 6_000_000;
 
-/// A disk that has not stored everything so long after that never will: the process ends without.
-const DISK_US: u64 = 2_000_000;
-
 /// How often.
 const OFFER_EVERY_US: u64 = 1_000_000;
+
+/// A disk that has not stored everything so long after that never will: the process ends without.
+const DISK_US: u64 = 2_000_000;
 
 impl Host {
     pub(super) fn draining_wakes_at(&self) -> Option<Time> {
