@@ -174,6 +174,8 @@ fn whoever_goes_away_is_not_waited_for() {
 
 #[test]
 fn behind_a_proxy_the_address_it_names_is_the_one_that_counts() {
+    // Both ends of more than five hundred connections.
+    sametick_transport::files::raise_limit();
     let site = Site { behind_proxy: true, ..Site::default() };
     let listener = start(site);
     block_on(async {
