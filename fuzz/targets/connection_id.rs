@@ -4,9 +4,12 @@
 //! The input: a mode, then the id, or the time and nonce of one that is made here.
 #![cfg_attr(fuzzing, no_main)]
 
-use sametick_wire::access::{AccessKey, PROOF_WINDOW_S, ProofId, RECORD_LEN, Silence, UsedProofs};
+use std::net::{IpAddr, Ipv4Addr};
+
+use sametick_wire::access::{AccessKey, PROOF_WINDOW_S, ProofId, RECORD_LEN, Silence, Source, UsedProofs};
 
 const NOW_S: u64 = 1_800_000_000;
+const SOURCE: Source = Source::unproven(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
 sametick_fuzz::target!(|bytes: &[u8]| {
     let key = AccessKey::open();
@@ -34,8 +37,8 @@ sametick_fuzz::target!(|bytes: &[u8]| {
             Ok(proof) => {
                 assert!(proof.stamped_s.abs_diff(now_s) <= PROOF_WINDOW_S);
                 // Two of the three are equal at the ends of time.
-                let _ = used.note(now_s, proof);
-                assert_eq!(used.note(now_s, proof), Err(Silence::Replayed));
+                let _ = used.note(now_s, SOURCE, proof);
+                assert_eq!(used.note(now_s, SOURCE, proof), Err(Silence::Replayed));
             }
             Err(why) => assert!(why == Silence::Stale && stamped_s.abs_diff(now_s) > PROOF_WINDOW_S),
         }

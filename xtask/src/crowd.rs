@@ -196,6 +196,8 @@ fn start(program: &Path, folder: &Path, is_pinned: bool) -> Result<Process> {
     fs::create_dir_all(folder)?;
     let mut server = on_cores(program, is_pinned.then_some("0"));
     server.args(["up", "--listen", "127.0.0.1:0", "--udp", "0", "--quic", "off", "--wt", "off"]);
+    // All bots come from this machine.
+    server.args(["--per-address", "2000"]);
     server.arg("--status").arg(folder.join("status.json")).arg("--data").arg(folder.join("data"));
     Ok(Process(server.spawn()?))
 }

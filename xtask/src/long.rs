@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
-use crate::{crowd, fuzz, shell};
+use crate::{crowd, fuzz, shell, web};
 
 const HELP: &str = "\
 Run a proof for longer than the test command does. The result is worth writing down in docs/benchmarks.md.
@@ -26,8 +26,10 @@ Proofs:
   sessions  gateway, hosts and players with crashes and a lossy network  N histories  (default 100000)
   lobby     fifty sessions at once, played by bots and ended, over and over  N seconds    (default 600)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
+  attacks   what strangers did to memory, disk and journal while two play  N times the size (default 10)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
   locked    a room of 200 bots whose database another program locks        N seconds (default 62)
+  e2e       browser stories that failed by chance once, then all stories three times, beside a busy core  N times (default 20)
   fuzz      every fuzz target                                    N seconds each (default 600)
 
 Examples:
@@ -54,8 +56,10 @@ const PROOFS: &[Proof] = &[
     Proof { name: "sessions", amount: 100_000, run: sessions },
     Proof { name: "lobby", amount: 600, run: lobby },
     Proof { name: "silence", amount: 1_000_000, run: silence },
+    Proof { name: "attacks", amount: 10, run: attacks },
     Proof { name: "arena", amount: 62, run: crowd::run },
     Proof { name: "locked", amount: 62, run: crowd::run_locked },
+    Proof { name: "e2e", amount: 20, run: web::end_to_end_long },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
 ];
 
@@ -157,6 +161,11 @@ fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
     release_test(workspace, &test, "SAMETICK_SILENCE_PACKETS", packets)
 }
 
+fn attacks(workspace: &Workspace, times: u64) -> Result<()> {
+    let test = ["-p", "sametick", "--test", "it", "attacks::", "--", "--test-threads", "1"];
+    release_test(workspace, &test, "SAMETICK_ATTACK_TIMES", times)
+}
+
 fn fuzz_all(_: &Workspace, seconds: u64) -> Result<()> {
     fuzz::command(&["--seconds".to_owned(), seconds.to_string()])
 }
@@ -164,7 +173,8 @@ fn fuzz_all(_: &Workspace, seconds: u64) -> Result<()> {
 /// Runs a test that takes its size from the environment, optimised.
 fn release_test(workspace: &Workspace, test: &[&str], variable: &str, amount: u64) -> Result<()> {
     let mut cargo = shell::cargo(&workspace.root);
-    cargo.args(["test", "--release"]).args(test).args(["--", "--nocapture"]);
+    let separator = if test.contains(&"--") { &[][..] } else { &["--"] };
+    cargo.args(["test", "--release"]).args(test).args(separator).arg("--nocapture");
     println!("{variable}={amount}");
     shell::run(cargo.env(variable, amount.to_string()))
 }

@@ -18,7 +18,7 @@ use crate::arguments::Arguments;
 use crate::workspace::Workspace;
 
 pub use check::check;
-pub use e2e::run as end_to_end;
+pub use e2e::{run as end_to_end, run_long as end_to_end_long};
 
 const HELP: &str = "\
 Build the web app, check that what is committed was built from these sources, or play it in a browser.

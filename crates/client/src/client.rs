@@ -124,6 +124,8 @@ pub struct Client<S: Side> {
     side: Option<S>,
     /// Who it comes as when it comes for the first time.
     token: Option<Token>,
+    /// What brings it back then to a seat that it had in another program.
+    claim: Option<Vec<u8>>,
     /// Carriers to open or close.
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
@@ -162,6 +164,7 @@ impl<S: Side> Client<S> {
             stage: Stage::Left,
             side: None,
             token: None,
+            claim: None,
             calls: VecDeque::new(),
             netem: None,
             trouble: None,
@@ -178,7 +181,7 @@ impl<S: Side> Client<S> {
     pub fn status(&self) -> Status {
         match &self.stage {
             Stage::Dialling(_) => Status::Connecting,
-            Stage::Open { heard_at, .. } if self.now.micros_since(*heard_at) >= STALL_US => {
+            Stage::Open { heard_at, .. } if self.now.micros_since(*heard_at) >= self.stall_us() => {
                 Status::Stalled { since: *heard_at }
             }
             Stage::Open { opened_at, heard_at, .. } => match self.side.as_ref().map(S::standing) {
@@ -256,6 +259,12 @@ impl<S: Side> Client<S> {
             Some(side) => side.take_token(token),
             None => self.token = Some(token),
         }
+    }
+
+    /// Comes back to the seat of a client that is gone, with its [`Side::claim`]. It has to be said before the first link is open; after
+    /// that the client has a claim of its own.
+    pub fn come_back(&mut self, claim: Vec<u8>) {
+        self.claim = Some(claim);
     }
 
     /// Cuts the connection without a word, and dials again after so long.
@@ -387,8 +396,9 @@ impl<S: Side> Client<S> {
     /// Comes for the first time.
     fn come(&self, path: Path) -> S {
         let mut side = S::new(self.now, &self.plan.join, path);
-        if let Some(token) = self.token {
-            side.take_token(token);
+        let has_token = self.token.map(|token| side.take_token(token)).is_some();
+        let has_claim = self.claim.as_deref().is_some_and(|claim| side.take_claim(claim));
+        if has_token || has_claim {
             side.rejoin(self.now, path);
         }
         side

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use sametick_lockstep::peer::{self, Peer, Progress};
 use sametick_room::view::{self, View};
 use sametick_sim::replica::{Hosted, hosted_schema_of};
-use sametick_sim::{Game, Tick, Time, schema_hash_of};
+use sametick_sim::{Game, Tick, Time, from_canonical, schema_hash_of, to_canonical};
 use sametick_wire::Malformed;
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
@@ -54,6 +54,16 @@ pub trait Side {
 
     /// Is known by this token from the next link on, where players are known.
     fn take_token(&mut self, token: Token);
+
+    /// What brings it back to its seat, for a program that is started anew; none before the server has let it in. A secret.
+    fn claim(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Comes back with this claim over the next link. Returns whether the bytes are a claim to something like this.
+    fn take_claim(&mut self, _claim: &[u8]) -> bool {
+        false
+    }
 
     /// Takes what happened. After an error the other end does not speak the protocol.
     fn handle(&mut self, now: Time, input: Input<'_, Self::Input>) -> Result<(), Malformed>;
@@ -103,6 +113,14 @@ impl<G: Game> Side for Peer<G> {
 
     /// In a session nobody is known.
     fn take_token(&mut self, _: Token) {}
+
+    fn claim(&self) -> Option<Vec<u8>> {
+        self.claim().and_then(|claim| to_canonical(&claim).ok())
+    }
+
+    fn take_claim(&mut self, claim: &[u8]) -> bool {
+        from_canonical(claim).map(|claim| self.take_claim(claim)).is_ok()
+    }
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.handle(now, input)
@@ -162,6 +180,14 @@ impl<G: Hosted> Side for View<G> {
 
     fn take_token(&mut self, token: Token) {
         self.take_token(token);
+    }
+
+    fn claim(&self) -> Option<Vec<u8>> {
+        self.claim().and_then(|claim| to_canonical(&claim).ok())
+    }
+
+    fn take_claim(&mut self, claim: &[u8]) -> bool {
+        from_canonical(claim).map(|claim| self.take_claim(claim)).is_ok()
     }
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {

@@ -210,6 +210,11 @@ impl<G: Game> Peer<G> {
         self.claim.map(|claim| claim.run)
     }
 
+    /// What brings it back to its seat, once the relay has let it in: also in another program, with [`Peer::take_claim`].
+    pub fn claim(&self) -> Option<Claim> {
+        self.claim
+    }
+
     /// Who plays, by seat, as far as the relay has told.
     pub fn roster(&self) -> &[Seated] {
         &self.roster.0

@@ -259,6 +259,11 @@ impl Relay {
         }
     }
 
+    /// Whether a member takes part in a session.
+    pub fn has_joined(&self, member: Member) -> bool {
+        self.doors.get(&member).is_some_and(|door| door.session.is_some())
+    }
+
     /// What the relay wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {

@@ -51,18 +51,22 @@ pub(crate) enum Fate {
 }
 
 /// Appends what makes `target` of `base`. The models are those after the base's packet, and become those after this one.
+/// Returns how many of the bytes tell of entities that the base does not have.
 ///
 /// No table of `target` may hold more than [`MAX_ENTITIES`].
-pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut Vec<u8>) {
+pub fn encode(models: &mut Models, base: &Snapshot, target: &Snapshot, out: &mut Vec<u8>) -> usize {
     let mut encoder = RangeEncoder::default();
     encoder.begin_in(core::mem::take(out));
     let ticks = Ticks { base: base.tick, target: target.tick };
+    let mut fresh_bytes = 0;
     let coded = models.for_each_part(|at, part| {
         let (Some(base), Some(target)) = (base.tables.get(at), target.tables.get(at)) else { return Ok(()) };
-        Walk::new(&mut encoder, part, base, ticks).table(Side::Write(target))
+        fresh_bytes += Walk::new(&mut encoder, part, base, ticks).table(Side::Write(target))?;
+        Ok(())
     });
-    debug_assert_eq!(coded, Ok(()), "what is written is not malformed");
+    debug_assert_eq!(coded, Ok::<_, Malformed>(()), "what is written is not malformed");
     *out = encoder.take();
+    fresh_bytes
 }
 
 /// Makes a snapshot of a tick from its base and a delta, in the memory it has. The models are those after the base's
@@ -86,7 +90,8 @@ pub fn decode(
     models.for_each_part(|at, part| {
         let Some(base) = base.tables.get(at) else { return Err(Malformed::Forbidden) };
         let Some(target) = target.tables.get_mut(at) else { return Err(Malformed::Forbidden) };
-        Walk::new(&mut reading, part, base, ticks).table(Side::Read(target))
+        Walk::new(&mut reading, part, base, ticks).table(Side::Read(target))?;
+        Ok(())
     })?;
     match (decoder.is_overrun(bytes), decoder.has_rest(bytes)) {
         (true, _) => Err(Malformed::Truncated),
@@ -115,6 +120,8 @@ struct Walk<'a, 'b, C> {
     ticks: Ticks,
     /// Whether the tracks are those of the base. Otherwise somebody brought models that do not belong to it.
     has_tracks: bool,
+    /// What was written of entities that the base does not have.
+    fresh_bytes: usize,
 }
 
 impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
@@ -123,10 +130,11 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         let Part { plan, before, .. } = &part;
         let has_tracks =
             before.heads.len() == rows * plan.fields.len() && before.lanes.len() == rows * plan.lanes;
-        Walk { coder, part, base, ticks, has_tracks }
+        Walk { coder, part, base, ticks, has_tracks, fresh_bytes: 0 }
     }
 
-    fn table(mut self, mut side: Side<'_>) -> Result<(), Malformed> {
+    /// Goes all of the way. Returns how many bytes were written of entities that the base does not have.
+    fn table(mut self, mut side: Side<'_>) -> Result<usize, Malformed> {
         self.begin();
         if let Side::Write(target) = &side {
             self.compare(target);
@@ -135,7 +143,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         self.rows(&mut side)?;
         let elapsed = self.ticks.target.ticks_since(self.ticks.base);
         self.part.tracks.pulls.iter_mut().for_each(|pull| pull.settle(elapsed));
-        Ok(())
+        Ok(self.fresh_bytes)
     }
 
     /// Empties the memory of what is made.
@@ -351,6 +359,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         id: u32,
         like: &mut [i32; MAX_WIDTH],
     ) -> Result<(), Malformed> {
+        let before = self.coder.written();
         let mark = self.mark(side, out, id, 0)?;
         let Part { plan, tracks: Tracks { heads, lanes, .. }, .. } = &mut self.part;
         heads.resize(heads.len() + plan.fields.len(), Head::default());
@@ -360,6 +369,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         let (coder, models) = self.row_models();
         row::fresh(coder, models, &like[..width], &mut values[..width]);
         *like = values;
+        self.fresh_bytes += self.coder.written() - before;
         if let Side::Read(target) = side {
             target.push(mark).copy_from_slice(&like[..width]);
         }

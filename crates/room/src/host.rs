@@ -5,10 +5,14 @@
 mod assigning;
 mod chair;
 mod choice;
+mod cost;
 mod crew;
+mod gathering;
 mod grid;
+mod in_flight;
 mod joining;
 mod keeping;
+mod refresh;
 mod scenery;
 mod telling;
 
@@ -19,7 +23,7 @@ use alloc::vec::Vec;
 
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::replica::{Events, Hosted, Kind, ViewId};
-use sametick_sim::{Inputs, Row, Seat, StateHash, Tick, Time, Whose, canon};
+use sametick_sim::{Inputs, Seat, StateHash, Tick, Time, Whose};
 use sametick_wire::claims::{Claim, Claims, HOLD_US};
 use sametick_wire::control;
 use sametick_wire::identity::PlayerId;
@@ -27,7 +31,7 @@ use sametick_wire::inputs::read_inputs;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Malformed, Member};
 
-use crate::message::{Join, MAX_SEATS, Report, Seated, ToHost, widen_tick};
+use crate::message::{Join, MAX_SEATS, Report, Seated, ToHost};
 use crate::models::Family;
 use crate::snapshot::Layout;
 pub use assigning::SEAT_GIVEN;
@@ -35,6 +39,7 @@ pub(crate) use chair::slack_us;
 use chair::{Chair, Clock};
 use choice::Cadence;
 use crew::Crew;
+use gathering::Arrived;
 use grid::Grid;
 pub use joining::{CAME_BACK, MAX_WATCHERS, ROOM_IS_FULL};
 use keeping::Keeping;
@@ -46,6 +51,10 @@ pub const MAX_CATCH_UP: u32 = 5;
 
 /// The state is hashed for the log after every tick that is a multiple of this.
 pub const CHECK_EVERY: u32 = 30;
+
+/// For so long the players of a host that [goes on](Host::resume) may come back without having left: as long as play may be
+/// interrupted when a server is killed and started again (L12). Meanwhile they do nothing.
+pub const RETURN_US: u64 = 5_000_000;
 
 /// The longest message on the control channel.
 const MAX_CONTROL: usize = 16 << 10;
@@ -175,6 +184,8 @@ pub struct Host<G: Hosted> {
     who: BTreeMap<Member, Who>,
     /// Those whose seat has to be left first, and what they want. At most one a seat is let in.
     deferred: Vec<(Member, Join)>,
+    /// Until when players who were there before the host was have not left.
+    absent_until: Time,
     keeping: Keeping,
     crews: BTreeMap<CrewId, Crew>,
     scenery: Scenery,
@@ -199,14 +210,6 @@ pub struct Host<G: Hosted> {
     lossy: Vec<u8>,
 }
 
-/// An input of a tick, and what decides its place among the others (B10).
-struct Arrived<I> {
-    made_us: i64,
-    meant: Tick,
-    seat: Seat,
-    input: I,
-}
-
 impl<G: Hosted> Host<G> {
     /// A room whose first tick is a tick away.
     ///
@@ -216,8 +219,8 @@ impl<G: Hosted> Host<G> {
         Host::resume(now, config, (Tick::ZERO, G::new(setup)), &[])
     }
 
-    /// A room that goes on after a tick, in the state it had then. On these seats somebody sat: they have left in the next tick,
-    /// unless they have come back by then.
+    /// A room that goes on after a tick, in the state it had then. On these seats players sat: they leave after [`RETURN_US`], unless
+    /// they have come back by then.
     ///
     /// # Panics
     /// If the game updates more often than it steps.
@@ -237,6 +240,7 @@ impl<G: Hosted> Host<G> {
             chairs: (0..seats as u16).map(Seat).map(chair).collect(),
             who: BTreeMap::new(),
             deferred: Vec::new(),
+            absent_until: now.plus_micros(RETURN_US),
             keeping: Keeping::new(seats),
             crews: BTreeMap::new(),
             scenery: Scenery::of::<G>(),
@@ -381,8 +385,8 @@ impl<G: Hosted> Host<G> {
     fn on_report(&mut self, member: Member, report: &Report) {
         let Some(who) = self.who.get_mut(&member) else { return };
         who.clock.on_report(self.now, report);
-        if let (Some(newest), Some(crew)) = (report.newest, self.crews.get_mut(&who.crew)) {
-            crew.on_report(member, widen_tick(newest, crew.newest()), report.mask);
+        if let Some(crew) = self.crews.get_mut(&who.crew) {
+            crew.on_report(member, report);
         }
     }
 
@@ -406,8 +410,16 @@ impl<G: Hosted> Host<G> {
         }
     }
 
+    /// Whoever runs this host has had no time for it: of the ticks that are due one is left, the others are lost, not made up for.
+    pub fn lose_time(&mut self, now: Time) {
+        let late_us = now.micros_since(self.due(self.tick.next()));
+        self.start = self.start.plus_micros(late_us);
+        self.stats.lost_us += late_us;
+    }
+
     fn step(&mut self) {
         let tick = self.tick.next();
+        self.let_absent_go();
         self.record_comings_and_goings(tick);
         self.gather(tick);
         self.state.step(&self.inputs);
@@ -423,47 +435,6 @@ impl<G: Hosted> Host<G> {
         self.keep();
         self.follow_views();
         self.tell_events();
-    }
-
-    /// Finds out what everybody does in a tick, and in which order it was done.
-    fn gather(&mut self, tick: Tick) {
-        self.inputs.clear();
-        self.gather_brought();
-        self.arrived.clear();
-        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
-            let Some(chair) = chair else { continue };
-            self.inputs.omit(seat);
-            if chair.joined {
-                self.inputs.join(seat);
-            }
-            if chair.leaving.is_some() {
-                self.inputs.leave(seat);
-            }
-            if let Some((meant, input)) = chair.take::<G>(tick) {
-                let clock = self.who.get(&chair.member).map(|who| who.clock).unwrap_or_default();
-                let made_us = clock.made_us(self.now, G::RATE, meant);
-                self.arrived.push(Arrived { made_us, meant, seat, input });
-            }
-        }
-        self.arrived.sort_unstable_by_key(|arrived| (arrived.made_us, arrived.meant, arrived.seat));
-        for (place, mut arrived) in (0..).zip(self.arrived.drain(..)) {
-            G::order(&mut arrived.input, place);
-            self.inputs.set(arrived.seat, arrived.input);
-        }
-    }
-
-    fn write_rows(&mut self, tick: Tick) {
-        let rows = &mut self.rows[row_of(tick)];
-        rows.clear(tick);
-        self.inputs.brought().for_each(|brought| rows.bring(brought.whose, brought.bytes));
-        for row in &self.inputs {
-            self.bytes.clear();
-            let input = row.input.as_ref().map(|input| {
-                canon::encode(input, &mut self.bytes).expect("an input that was read can be written");
-                &self.bytes[..]
-            });
-            rows.push(Row { seat: row.seat, joined: row.joined, left: row.left, input });
-        }
     }
 
     /// The name of whoever sits somewhere, by seat.

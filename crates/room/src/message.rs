@@ -118,6 +118,9 @@ pub enum ToView {
     Characters(Characters),
     /// What is kept of the room is safe, as it was after this tick.
     Saved(Tick),
+    /// The room runs at so much of its speed, of a hundred, because its server has no more time for it. Said again now and then
+    /// while it does.
+    Pace(u8),
 }
 
 /// The characters of a player.

@@ -54,6 +54,11 @@ pub trait Watch<G: Hosted> {
         let _ = host;
     }
 
+    /// The host sends a message to a player, who may never receive it.
+    fn sent(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
+        let _ = (member, channel, bytes);
+    }
+
     /// A player has received an update.
     fn updated(&mut self, players: &[Player<G>], index: usize) {
         let _ = (players, index);
@@ -211,6 +216,7 @@ impl<G: Hosted> Trial<G> {
         loop {
             match self.host.poll_output(&mut self.buf) {
                 host::Output::Send(member, channel) => {
+                    watch.sent(member, channel, &self.buf);
                     let mut there = self.players.iter_mut().filter(|player| !player.gone);
                     if let Some(player) = there.find(|player| player.member == member) {
                         player.pair.send(Side::B, channel, &self.buf);

@@ -230,7 +230,9 @@ impl Pull {
         let add = if self.far_count > self.near_count {
             self.seen = 0;
             let step = (NEAR << PULL_BITS) / (elapsed * elapsed);
-            i64::from(self.far) * step / i64::from(self.far_count)
+            // What changes its speed one way here and another way there is not pulled at.
+            let agreed = self.far.abs() > self.far_count / 2;
+            if agreed { i64::from(self.far) * step / i64::from(self.far_count) } else { 0 }
         } else if self.near_count > 0 {
             self.seen = (self.seen + 1).min(PULL_MEMORY);
             self.near / (i64::from(self.near_count) * (i64::from(self.seen) + 1))

@@ -88,6 +88,8 @@ pub struct Stats {
     pub lost: u64,
     /// How much there is to show yet, in microseconds.
     pub buffer_us: i64,
+    /// How far what is shown of others is behind the quickest update lately, in microseconds.
+    pub delay_us: i64,
     /// For how long nothing moved because nothing came.
     pub frozen_us: u64,
     /// How many ticks ahead of the newest update own inputs are.
@@ -117,6 +119,7 @@ pub struct View<G: Hosted> {
     bad_token: Option<String>,
     characters: Characters,
     saved: Option<Tick>,
+    pace_percent: u8,
     roster: Vec<Seated>,
     layout: Layout,
     received: Received,
@@ -167,6 +170,7 @@ impl<G: Hosted> View<G> {
             bad_token: None,
             characters: Characters::default(),
             saved: None,
+            pace_percent: 100,
             roster: Vec::new(),
             received: Received::new(&layout, G::RATE.per_second().div_ceil(G::UPDATES.per_second())),
             timeline: Timeline::new(G::RATE, G::DELAY_MS),
@@ -234,11 +238,6 @@ impl<G: Hosted> View<G> {
         }
     }
 
-    /// Who is there.
-    pub fn roster(&self) -> &[Seated] {
-        &self.roster
-    }
-
     /// The last tick that an input was made for.
     pub fn tick(&self) -> Tick {
         self.tick
@@ -295,6 +294,7 @@ impl<G: Hosted> View<G> {
     pub fn stats(&self) -> Stats {
         Stats {
             buffer_us: self.timeline.buffer_us(),
+            delay_us: self.timeline.delay_us(),
             frozen_us: self.timeline.frozen_us(),
             lead_ticks: self.tick.ticks_since(self.timeline.newest()),
             errors: self.foresight.errors(),
@@ -383,6 +383,7 @@ impl<G: Hosted> View<G> {
             ToView::Token(token) => self.token = Some(token),
             ToView::Characters(characters) => self.characters = characters,
             ToView::Saved(tick) => self.saved = Some(tick),
+            ToView::Pace(percent) => self.pace_percent = percent,
             ToView::Roster { seated } => self.roster = seated,
             ToView::Came(seated) => {
                 self.roster.retain(|other| other.seat != seated.seat);
@@ -404,7 +405,7 @@ impl<G: Hosted> View<G> {
         self.tracks = Tracks::new(&self.layout, G::RATE, G::UPDATES);
         self.events.clear();
         self.newest.clear();
-        self.saved = None;
+        (self.saved, self.pace_percent) = (None, 100);
     }
 
     /// What cannot be read is nothing that this build could show.

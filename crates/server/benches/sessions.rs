@@ -33,7 +33,8 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
 use sametick_transport::keeper::Keeper;
-use sametick_transport::site::Origins;
+use sametick_transport::places::Places;
+use sametick_transport::site::Site;
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket;
 use sametick_wire::access::AccessKey;
@@ -94,6 +95,14 @@ struct Watched {
 impl App for Watched {
     fn admit(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
         self.app.admit(now, key, from, proven)
+    }
+
+    fn enter(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
+        self.app.enter(now, key, from, proven)
+    }
+
+    fn has_joined(&self, key: Key) -> bool {
+        self.app.has_joined(key)
     }
 
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
@@ -229,8 +238,14 @@ fn start_relay(
             let mut hub = Hub::new(Clock::start(), Some(keeper.clone()));
             let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
             let endpoint: Box<dyn Endpoint> = match scheme {
-                Scheme::Udp => Box::new(UdpEndpoint::listen(at, keeper).expect("a port")),
-                _ => Box::new(websocket::listen(at, None, Origins::default()).await.expect("a port")),
+                Scheme::Udp => {
+                    Box::new(UdpEndpoint::listen(at, keeper).expect("a port").with_max_links_each(usize::MAX))
+                }
+                _ => {
+                    // All players come from this machine.
+                    let site = Site { places: Places::of_each(usize::MAX), ..Site::default() };
+                    Box::new(websocket::listen(at, None, site).await.expect("a port"))
+                }
             };
             let port = endpoint.local_addr().expect("a bound socket").port();
             hub.add(endpoint);

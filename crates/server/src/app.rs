@@ -1,8 +1,11 @@
 //! A server on a hub: a relay and, if wanted, rooms behind the same doors. What a link said it wants decides which of them
 //! it belongs to.
 
+mod admitting;
+mod opening;
 mod outlet;
 mod rooms_side;
+mod scripts_side;
 mod sessions;
 
 use std::collections::{HashMap, VecDeque};
@@ -11,33 +14,35 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use sametick_lockstep::relay::{Relay, RelayConfig, SessionKey};
-use sametick_lockstep::terms::Terms;
-use sametick_sim::SchemaHash;
+use sametick_lockstep::relay::{Relay, RelayConfig};
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::endpoint::Talk;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
-use sametick_wire::hello::{Intent, Proven, Refusal};
+use sametick_wire::hello::{Proven, Refusal};
 use sametick_wire::{Channel, Member, Time};
 
+use admitting::Begun;
+pub(crate) use admitting::SESSIONS_PER_ADDRESS;
+use opening::Opening;
 pub(crate) use outlet::{Outlet, leaving};
 use rooms_side::{drain_rooms, say_goodbye};
+use scripts_side::is_script;
 
 use crate::courier::Courier;
 use crate::finder::Finder;
 use crate::following::Told;
 use crate::games::{Games, UnknownGame};
-use crate::gateway::{self, GatewaySide};
+use crate::gateway::GatewaySide;
+use crate::hosting::HostSide;
 use crate::hosting::command::MAX_DRAIN_S;
-use crate::hosting::{Guest, HostSide};
 use crate::players::Players;
 use crate::presence::{Presence, PresenceKeeper};
 use crate::recorder::Recorder;
 use crate::relay::RelaySide;
 use crate::rooms::archive::{Archive, save_rooms};
 use crate::rooms::scripts::Scripts;
-use crate::rooms::{Input, Keeping, Rooms, TickTimes};
+use crate::rooms::{Input, Keeping, RoomLimits, Rooms, TickTimes, is_local};
 use crate::signals::Stop;
 use crate::status::Status;
 use crate::trace::Trace;
@@ -52,20 +57,14 @@ const HOST_PATIENCE: Duration = Duration::from_secs(1);
 /// What everybody is told when a server ends.
 const STOPS: &str = "the server stops";
 
+/// What players are told who want to play at a gateway.
+const ONLY_GATEWAY: &str = "this is a gateway: games are played in sessions, at hosts";
+
 /// Which of the two a link belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Relay,
     Rooms,
-}
-
-/// What a link that is about to open asked for.
-struct Opening {
-    side: Side,
-    place: SessionKey,
-    schema: SchemaHash,
-    /// As whom it takes part in the game of a session.
-    guest: Option<(Terms, Guest)>,
 }
 
 /// A server, as an application of a hub.
@@ -86,6 +85,7 @@ pub struct ServerApp {
     members: HashMap<Key, (Member, Side)>,
     keys: HashMap<Member, Key>,
     opening: HashMap<Key, Opening>,
+    begun: Begun,
     next: u64,
     buf: Vec<u8>,
     stopping: bool,
@@ -116,6 +116,7 @@ impl ServerApp {
             members: HashMap::new(),
             keys: HashMap::new(),
             opening: HashMap::new(),
+            begun: Begun::new(SESSIONS_PER_ADDRESS),
             // Nobody has the number that somebody had before a restart, and every one is exact as a number of JavaScript.
             next: unix_ms() << 10,
             buf: Vec::new(),
@@ -165,6 +166,11 @@ impl ServerApp {
     /// Has nobody play here: games are played at hosts.
     pub(crate) fn set_only_gateway(&mut self) {
         self.is_only_gateway = true;
+    }
+
+    /// How much one address may have of rooms, from now on.
+    pub(crate) fn set_room_limits(&mut self, limits: RoomLimits) {
+        self.rooms.iter_mut().for_each(|rooms| rooms.set_limits(limits));
     }
 
     /// Ends: hosts, where there are any, and sessions before everything else.
@@ -259,13 +265,16 @@ impl ServerApp {
     }
 
     fn on_opened(&mut self, now: Time, key: Key) -> Option<Side> {
-        let Opening { side, place, schema, guest } = self.opening.remove(&key)?;
+        let Opening { side, place, schema, guest, from } = self.opening.remove(&key)?;
         let member = Member(self.next);
         self.next += 1;
         self.members.insert(key, (member, side));
         self.keys.insert(member, key);
         match (side, &mut self.rooms) {
-            (Side::Rooms, Some(rooms)) => rooms.enter(member, place),
+            (Side::Rooms, Some(rooms)) => {
+                rooms.enter(member, place);
+                rooms.come_from(member, from);
+            }
             _ => self.relay.on_opened(now, member, place, schema),
         }
         if let (Some((terms, guest)), Some(sessions)) = (guest, &mut self.sessions) {
@@ -288,6 +297,7 @@ impl ServerApp {
     }
 
     fn on_ended(&mut self, now: Time, key: Key, why: &Ended) -> Option<Side> {
+        self.begun.close(now, &key);
         let (member, side) = self.members.remove(&key)?;
         self.keys.remove(&member);
         if let Some(sessions) = &mut self.sessions {
@@ -336,7 +346,10 @@ impl ServerApp {
         changed
     }
 
-    fn members_side(&self, member: Member) -> Option<Side> {
+    fn side_of(&self, member: Member) -> Option<Side> {
+        if is_local(member) {
+            return Some(Side::Rooms);
+        }
         let key = self.keys.get(&member)?;
         self.members.get(key).map(|(_, side)| *side)
     }
@@ -394,28 +407,20 @@ impl ServerApp {
 }
 
 impl App for ServerApp {
-    fn admit(&mut self, _: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
-        if self.stopping {
-            return Err(Refusal::Other(STOPS.into()));
+    fn admit(&mut self, now: Time, _: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
+        self.opening(now, from.ip(), proven).map(drop)
+    }
+
+    fn enter(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
+        self.let_in(now, key, from, proven)
+    }
+
+    fn has_joined(&self, key: Key) -> bool {
+        match (self.members.get(&key), &self.rooms) {
+            (Some((member, Side::Rooms)), Some(rooms)) => rooms.room_of(*member).is_some(),
+            (Some((member, _)), _) => self.relay.relay().has_joined(*member),
+            (None, _) => false,
         }
-        if self.is_only_gateway {
-            return Err(Refusal::Other("this is a gateway: games are played in sessions, at hosts".into()));
-        }
-        let guest = self.sessions.as_ref().map(|sessions| sessions.admit(&proven.hello)).transpose()?;
-        let identity = proven.hello.identity;
-        let (side, place) = match (&proven.hello.intent, &self.rooms) {
-            (Intent::Join { session }, _) => (Side::Relay, session),
-            (Intent::Enter { room }, Some(rooms)) => {
-                rooms.admit(&identity, room)?;
-                (Side::Rooms, room)
-            }
-            (_, Some(_)) => return Err(Refusal::Other("join a session, or enter a room".into())),
-            (_, None) => return Err(Refusal::Other("this is a relay: join a session".into())),
-        };
-        tracing::info!(%from, name = proven.hello.name, place, ?side, "a player has come");
-        let place = SessionKey { build: identity.build, name: place.clone() };
-        self.opening.insert(key, Opening { side, place, schema: identity.schema, guest });
-        Ok(())
     }
 
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
@@ -448,28 +453,22 @@ impl App for ServerApp {
     }
 
     fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
-        let may_come = !self.stopping || !matches!(talk, Talk::Began { .. });
-        let path = match &talk {
-            Talk::Began { target, .. } => target.split('?').next(),
-            _ => None,
+        let is_script = match &talk {
+            Talk::Began { target, .. } => is_script(target),
+            _ => self.scripts.member(key).is_some(),
         };
-        if let Some(sessions) = self.sessions.as_mut().filter(|_| may_come) {
-            sessions.talk(now, links, key, &talk);
-            self.settle(now, links, None);
-            return;
+        if is_script {
+            return self.script_talks(now, links, key, talk);
         }
-        let is_visitor =
-            |gateway: &&mut Box<GatewaySide>| path == Some(gateway::SOCKET) || gateway.knows(key);
-        if let Some(gateway) = self.gateway.as_mut().filter(|_| may_come).filter(is_visitor) {
-            gateway.talk(now, links, key, &talk);
-            self.settle(now, links, None);
-            return;
+        if self.stopping && matches!(talk, Talk::Began { .. }) {
+            return links.hang_up(key);
         }
-        let Some(rooms) = self.rooms.as_mut().filter(|_| may_come) else { return links.hang_up(key) };
-        let is_news = matches!(talk, Talk::Began { .. } | Talk::Ended(_));
-        self.scripts.talk(now, rooms, links, key, talk);
-        let changed = self.drain(now, links, Some(Side::Rooms));
-        self.show(now, changed || is_news);
+        match (&mut self.sessions, &mut self.gateway) {
+            (Some(sessions), _) => sessions.talk(now, links, key, &talk),
+            (None, Some(gateway)) => gateway.talk(now, links, key, &talk),
+            (None, None) => return links.hang_up(key),
+        }
+        self.settle(now, links, None);
     }
 
     fn settled(&mut self, now: Time) {

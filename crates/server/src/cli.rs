@@ -15,11 +15,13 @@ use sametick_wire::netem::Profile;
 use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
+use crate::folder_lock::FolderLockError;
 use crate::games::{Games, UnknownGame};
 use crate::hosting::command::{HostArgs, serve_host};
 use crate::identity::IdentityError;
 use crate::listen::{ListenArgs, ListenError};
 use crate::load::{LoadCommand, load};
+use crate::logging;
 use crate::logs::{LogCommand, LogError, log};
 use crate::ping::{PingError, Plan, ping};
 use crate::play::{PlayError, PlayGame, play};
@@ -28,6 +30,7 @@ use crate::replay::{ReplayArgs, ReplayError, replay};
 use crate::secret::{Secret, SecretError};
 use crate::serve::{RelayArgs, serve_pings, serve_relay};
 use crate::sessions::{SessionsCommand, SessionsError, sessions};
+use crate::signals::survive_file_limit;
 use crate::up::{Role, SettingsError, UpArgs, up};
 
 /// A runtime for real-time multiplayer games
@@ -64,7 +67,7 @@ enum What {
 Examples:
   sametick up                                 the same as sametick alone: http://127.0.0.1:8080
   sametick up --listen 0.0.0.0:8080           for others on your network too
-  sametick up --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
+  sametick up --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --origin https://example.org
   sametick up --print-config > sametick.toml  a file with all settings, to change
   sametick up --config sametick.toml --udp off
   sametick up --behind-proxy --origin https://example.org --secret-file secret.txt
@@ -75,7 +78,7 @@ Browsers have WebTransport on https:// pages and on this machine only; other pag
     /// Pages and the lobby alone: hosts on this or other machines have the sessions
     #[command(after_help = "\
 Examples:
-  sametick gateway --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --hosts 0.0.0.0:8079
+  sametick gateway --listen 0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem --hosts 0.0.0.0:8079 --origin https://example.org
   sametick gateway --host-ports 9001-9100             start hosts on this machine as well
 
 Hosts prove that they belong to it with the key in hosts/key of its data folder: copy that file to them.")]
@@ -272,6 +275,9 @@ pub enum CommandError {
     /// There is nothing to remember, or nowhere.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Another process has the data folder.
+    #[error(transparent)]
+    Folder(#[from] FolderLockError),
     /// The database of players cannot be used.
     #[error("{0}")]
     Players(String),
@@ -310,11 +316,12 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
     // What is logged would be written over the game.
     let is_drawn = matches!(command.what, Some(What::Play(_))) && io::stderr().is_terminal();
     if !is_drawn {
-        start_log();
+        logging::start();
     }
     sametick_transport::files::raise_limit();
     // One thread: a hub and its links stay on one core.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { survive_file_limit() });
     match command.what {
         None => runtime.block_on(up(&UpArgs::default(), games, Role::Everything))?,
         Some(What::Up(args)) => runtime.block_on(up(&args, games, Role::Everything))?,
@@ -340,18 +347,6 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
         Some(What::Ping(args)) => runtime.block_on(measure(&args))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("SAMETICK_LOG");
-    tracing_subscriber::fmt()
-        .with_env_filter(filter.unwrap_or_else(|_| "sametick=info,sametick_transport=info".into()))
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        // Whoever read the log may be gone; saying so where nobody reads would be the end of the process.
-        .log_internal_errors(false)
-        .init();
 }
 
 async fn measure(args: &PingArgs) -> Result<(), CommandError> {

@@ -9,9 +9,9 @@ pub(crate) mod settings;
 mod visitors;
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 
+use sametick_session::catalog::Catalog;
 use sametick_session::gateway::{self, ClientId, Gateway, GatewayConfig};
 use sametick_session::id::{HostId, Source};
 use sametick_session::placing::FromHost;
@@ -42,8 +42,6 @@ struct Speaker {
 
 /// A gateway and its driver.
 pub(crate) struct GatewaySide {
-    /// Held: the folder of its hosts is its own.
-    _folder: File,
     gateway: Gateway<Kept>,
     trunks: Trunks,
     speakers: HashMap<TrunkId, Speaker>,
@@ -67,7 +65,6 @@ impl GatewaySide {
     /// Takes calls of hosts. With `processes`, it starts hosts itself.
     pub fn new(
         now: Time,
-        folder: File,
         trunks: Trunks,
         catalog: Kept,
         mut processes: Option<Processes>,
@@ -85,7 +82,6 @@ impl GatewaySide {
             ..GatewayConfig::default()
         };
         GatewaySide {
-            _folder: folder,
             gateway: Gateway::new(now, catalog, config),
             trunks,
             speakers: HashMap::new(),
@@ -125,6 +121,11 @@ impl GatewaySide {
     /// Whether it was told to end, and all hosts have ended that it has started.
     pub fn has_ended(&self) -> bool {
         self.is_ending && self.processes.as_ref().is_none_or(Processes::is_done)
+    }
+
+    /// Where a host is, as clients are told it.
+    pub fn address_of(&self, now: Time, host: HostId) -> Option<String> {
+        self.gateway.catalog().host(now, host).map(|state| state.address)
     }
 
     /// Whether nobody talks any more.

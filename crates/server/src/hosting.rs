@@ -33,19 +33,23 @@ use sametick_wire::{Member, control};
 use serde::{Deserialize, Serialize};
 
 use crate::games::{AnyGame, Games};
+use crate::rooms::entrance::Entrance;
 use crate::ways::Ways;
 use chores::Chores;
 use folder::Folder;
 use members::Present;
 pub(crate) use members::SOCKET;
-pub(crate) use plays::Guest;
 use plays::Play;
+pub(crate) use plays::{Guest, session_of_place};
 
 /// A host that a gateway has started, and that has neither sessions nor a gateway for so long, ends.
 const ORPHANED_US: u64 = 60_000_000;
 
 /// What somebody is told whose pass is none, or is one of another game.
 const NO_PASS: &str = "this is the game of a session: join it in the lobby";
+
+/// What a script is told that asks for a game in lockstep.
+const NOT_A_ROOM: &str = "this session is played in lockstep: scripts take part in rooms";
 
 /// What links are told whose player has no seat there any more.
 const MOVED_ON: &str = "your place in this game is another one now";
@@ -206,27 +210,42 @@ impl HostSide {
         self.folder.end();
     }
 
-    /// On which terms somebody with this hello takes part in a game.
+    /// On which terms a player with this hello takes part in a game.
     pub fn admit(&self, hello: &Hello) -> Result<(Terms, Guest), Refusal> {
-        let no = || Refusal::Other(NO_PASS.into());
-        let (session, player) =
-            hello.pass.as_deref().and_then(|pass| self.host.holder(pass)).ok_or_else(no)?;
-        let play = self.plays.get(&session.id()).ok_or_else(no)?;
-        let place = match (&hello.intent, play.mode) {
-            (Intent::Join { session }, Mode::Lockstep) => session,
-            (Intent::Enter { room }, Mode::Room) => room,
-            _ => return Err(no()),
+        let other = |why: &str| Refusal::Other(why.into());
+        let (place, mode) = match &hello.intent {
+            Intent::Join { session } => (session, Mode::Lockstep),
+            Intent::Enter { room } => (room, Mode::Room),
+            _ => return Err(other(NO_PASS)),
         };
-        if *place != play.key.name {
-            return Err(Refusal::Other(GAME_OVER.into()));
+        let (play, terms, guest) = self.holder(hello.pass.as_deref(), place).map_err(other)?;
+        if play.mode != mode {
+            return Err(other(NO_PASS));
         }
-        if let Some(refusal) = play.identity.refusal(&hello.identity) {
-            return Err(refusal);
+        play.identity.refusal(&hello.identity).map_or(Ok((terms, guest)), Err)
+    }
+
+    /// On which terms a script takes part in a game.
+    pub fn admit_script(&self, entrance: &Entrance) -> Result<(Terms, Guest), &'static str> {
+        let (play, terms, guest) = self.holder(entrance.pass.as_deref(), &entrance.room)?;
+        match (play.mode, entrance.game.as_deref()) {
+            (Mode::Lockstep, _) => Err(NOT_A_ROOM),
+            (Mode::Room, Some(game)) if game != terms.game => Err("another game is played in this session"),
+            (Mode::Room, _) => Ok((terms, guest)),
+        }
+    }
+
+    /// Whose pass it is, in the game of this place.
+    fn holder(&self, pass: Option<&[u8]>, place: &str) -> Result<(&Play, Terms, Guest), &'static str> {
+        let (session, player) = pass.and_then(|pass| self.host.holder(pass)).ok_or(NO_PASS)?;
+        let play = self.plays.get(&session.id()).ok_or(NO_PASS)?;
+        if *place != play.key.name {
+            return Err(GAME_OVER);
         }
         let seat = session.seat_of(player);
         let name = session.name_of(player).map(ToString::to_string).unwrap_or_default();
         let guest = Guest { session: session.id(), player, seat };
-        Ok((play.terms(player, name, seat), guest))
+        Ok((play, play.terms(player, name, seat), guest))
     }
 
     /// Somebody's link has opened.

@@ -11,6 +11,7 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::Hub;
 use sametick_transport::keeper::Keeper;
+use sametick_transport::places::{MAX_EACH, Places};
 use sametick_transport::site::{Origins, Pages, Site};
 use sametick_transport::tls::{CertHash, Certificate, CertificateError, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -51,9 +52,14 @@ pub struct ListenArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// A page's origin that may connect besides those of this host, such as `https://example.org`
+    /// A page's origin that may connect besides those of this host, such as `https://example.org`. Its name is a name of this
+    /// server, too: to other names than those of this machine it does not answer
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Vec<String>,
+
+    /// How many connections one address may have at a time on each port
+    #[arg(long, value_name = "N", default_value_t = MAX_EACH)]
+    pub per_address: usize,
 
     /// A file with the passphrase on its first line; read again on SIGHUP. Without it, $SAMETICK_SECRET counts
     #[arg(long, value_name = "FILE")]
@@ -236,6 +242,8 @@ impl ListenArgs {
             wt: port(3, self.wt),
             tls: self.tls_cert.clone().zip(self.tls_key.clone()),
             origins: self.origin.clone(),
+            names: Vec::new(),
+            per_address: self.per_address,
             secret_file: self.secret_file.clone(),
             data: self.data.clone(),
             web: None,
@@ -260,6 +268,10 @@ pub struct Doors {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whose pages may connect besides those of this host.
     pub origins: Vec<String>,
+    /// Names of this server besides those of the origins.
+    pub names: Vec<String>,
+    /// How many connections one address may have at a time on each port.
+    pub per_address: usize,
     /// A file with the passphrase.
     pub secret_file: Option<PathBuf>,
     /// Where used proofs and self-signed certificates are kept.
@@ -299,12 +311,10 @@ impl Doors {
         }
         if let Some(listener) = tcp {
             let site = Site {
-                origins: Origins {
-                    allowed: self.origins.clone(),
-                    pages_port: self.web.and_then(|web| web.pages_port),
-                },
+                origins: self.origins(self.web.and_then(|web| web.pages_port)),
                 pages: pages(&listening),
                 behind_proxy: self.web.is_some_and(|web| web.behind_proxy),
+                places: self.places(),
             };
             let addr = listener.local_addr()?;
             let (scheme, certificate) = match &listening.certificates {
@@ -344,19 +354,30 @@ impl Doors {
         let bind = |error| ListenError::Bind { what, addr, option: format!("--{what} PORT"), error };
         let (keeper, certificate) = (listening.keeper.clone(), listening.certificates.of(scheme));
         let endpoint: Box<dyn Endpoint> = match scheme {
-            Scheme::Udp => Box::new(UdpEndpoint::listen(addr, keeper).map_err(bind)?),
-            Scheme::Quic => Box::new(quic::listen(addr, keeper, certificate).map_err(bind)?),
+            Scheme::Udp => {
+                let endpoint = UdpEndpoint::listen(addr, keeper).map_err(bind)?;
+                Box::new(endpoint.with_max_links_each(self.per_address))
+            }
+            Scheme::Quic => Box::new(quic::listen(addr, keeper, certificate, self.places()).map_err(bind)?),
             _ => {
                 // Pages come from the TCP port, which may have another number.
                 let own_port = || tcp.and_then(|tcp| tcp.local_addr().ok()).map(|addr| addr.port());
                 let pages_port = self.web.and_then(|web| web.pages_port.or_else(own_port));
-                let origins = Origins { allowed: self.origins.clone(), pages_port };
-                Box::new(webtransport::listen(addr, certificate, origins).map_err(bind)?)
+                let origins = self.origins(pages_port);
+                Box::new(webtransport::listen(addr, certificate, origins, self.places()).map_err(bind)?)
             }
         };
         let local = endpoint.local_addr().map_err(bind)?;
         listening.add(scheme, local, endpoint);
         Ok(())
+    }
+
+    fn origins(&self, pages_port: Option<u16>) -> Origins {
+        Origins { allowed: self.origins.clone(), pages_port, names: self.names.clone() }
+    }
+
+    fn places(&self) -> Places {
+        Places::of_each(self.per_address)
     }
 
     fn certificates(&self) -> Result<Certificates, CertificateError> {

@@ -60,14 +60,17 @@ impl PingServer {
 }
 
 impl App for PingServer {
-    fn admit(&mut self, _: Time, _: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
+    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
         if self.stopping {
             return Err(Refusal::Other("the server stops".into()));
         }
         if proven.hello.intent != Intent::Ping {
             return Err(Refusal::Other("this server only answers pings".into()));
         }
-        identity().refusal(&proven.hello.identity).map_or(Ok(()), Err)?;
+        identity().refusal(&proven.hello.identity).map_or(Ok(()), Err)
+    }
+
+    fn enter(&mut self, _: Time, _: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal> {
         tracing::info!(%from, name = proven.hello.name, "a client has come");
         Ok(())
     }

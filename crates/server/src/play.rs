@@ -269,7 +269,7 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
     }
     let terminal = Terminal::open().map_err(PlayError::Terminal)?;
     let mut player = Player::new(plan, url.to_string(), terminal);
-    let mut hangups = signals::Hangups::listen();
+    let mut hangups = signals::Signals::hangups();
     let mut stops = signals::Stops::listen().map_err(PlayError::Terminal)?;
     let trouble = loop {
         let now = clock.now();

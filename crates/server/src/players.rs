@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sametick_sim::Time;
 use sametick_store::players::{
-    Answer, Found, Keeper, KeeperOptions, PlayerId, PlayersStats, Question, Ticket, Token, Write,
+    Answer, Found, Keeper, KeeperOptions, PlayerId, PlayersStats, Question, Recovery, Ticket, Token, Write,
 };
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::{random, unix_ms};
@@ -39,6 +39,8 @@ enum Due {
 /// The database of players.
 pub struct Players {
     keeper: Keeper,
+    /// What became of a file that was damaged when it was opened.
+    recovery: Option<Recovery>,
     marks: VecDeque<(Ticket, Due)>,
     /// What is to be flushed.
     pending: Vec<Due>,
@@ -55,7 +57,12 @@ pub struct Players {
 impl Players {
     /// Opens the database in this file, or makes it. What was wrong with it is said. The bell is rung when there is something to
     /// [deliver](Players::deliver).
-    pub fn open(path: &Path, token_s: u64, bell: Bell) -> Result<Players, String> {
+    pub fn open(
+        path: &Path,
+        token_s: u64,
+        backup_every: Option<Duration>,
+        bell: Bell,
+    ) -> Result<Players, String> {
         let at = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         let folder = path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder).map_err(|why| {
@@ -64,12 +71,14 @@ impl Players {
         })?;
         let counter = Counter::new(bell.clone());
         let waker = Box::new(move || bell.ring());
-        let (keeper, aside) = Keeper::open(path, KeeperOptions::default(), waker).map_err(|why| at(&why))?;
-        if let Some(aside) = aside {
-            tracing::error!("{aside}");
+        let options = KeeperOptions { backup_every, ..KeeperOptions::default() };
+        let (keeper, recovery) = Keeper::open(path, options, waker).map_err(|why| at(&why))?;
+        if let Some(recovery) = &recovery {
+            tracing::error!("{recovery}");
         }
         Ok(Players {
             keeper,
+            recovery,
             marks: VecDeque::new(),
             pending: Vec::new(),
             counter,
@@ -78,6 +87,11 @@ impl Players {
             warn_at: Time::ZERO,
             visitors: VecDeque::new(),
         })
+    }
+
+    /// What became of a file that was damaged when it was opened.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.recovery.as_ref()
     }
 
     /// Where those who sign in are given tokens.
@@ -187,6 +201,7 @@ impl Players {
                 Answer::Trouble(why) => {
                     tracing::error!(why, "players are not being saved; nothing is lost yet");
                 }
+                Answer::Notice(what) => tracing::error!("{what}"),
                 Answer::Recovered => tracing::info!("players are being saved again"),
             }
         }

@@ -8,7 +8,9 @@
 
 mod any;
 pub(crate) mod archive;
+mod arriving;
 mod beginning;
+mod budget;
 mod driving;
 pub mod entrance;
 pub mod envelope;
@@ -18,6 +20,7 @@ mod output;
 mod reopening;
 pub mod script;
 pub(crate) mod scripts;
+mod sharing;
 mod showing;
 mod times;
 pub mod told;
@@ -25,7 +28,7 @@ mod wishes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
-use std::time::Instant;
+use std::net::IpAddr;
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
 use sametick_lockstep::terms::Terms;
@@ -33,12 +36,12 @@ use sametick_room::host;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::{Tick, Time};
 use sametick_store::players::PlayerId;
-use sametick_wire::hello::{Identity, Refusal};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::{Channel, Member, control};
 
 pub use any::{AnyHost, AnyRoom, Hosting};
 use beginning::join_of;
+use budget::Budget;
 pub use entrance::check_code;
 pub use keeping::{GRACE_US, Keeping, Mark};
 use keeping::{Player, Retirements};
@@ -47,9 +50,11 @@ pub use open::OpenRoom;
 pub use output::{Output, Resumed, ToLocal};
 pub use reopening::Past;
 pub use sametick_room::host::Input;
+pub use sharing::RoomLimits;
+use sharing::{Clock, Sharing};
 pub use times::{TickTimes, Times};
 
-use crate::games::{AnyGame, Games};
+use crate::games::Games;
 
 /// Rooms of one server at once: each is a game that this machine steps.
 pub const MAX_ROOMS: usize = 256;
@@ -88,6 +93,8 @@ struct Door {
     player: Option<Player>,
     /// Has been told to go.
     is_closed: bool,
+    /// Where they come from, if over a link.
+    source: Option<IpAddr>,
 }
 
 /// The rooms of a server.
@@ -115,6 +122,11 @@ pub struct Rooms {
     busy: VecDeque<RoomId>,
     outbox: Outbox<Output>,
     locals: Outbox<ToLocal>,
+    /// Who may have how much of the processor's time, and how many rooms.
+    budget: Budget,
+    sharing: Sharing,
+    limits: RoomLimits,
+    clock: Clock,
 }
 
 impl Rooms {
@@ -139,6 +151,10 @@ impl Rooms {
             busy: VecDeque::new(),
             outbox: Outbox::default(),
             locals: Outbox::default(),
+            budget: Budget::default(),
+            sharing: Sharing::default(),
+            limits: RoomLimits::default(),
+            clock: sharing::machine_clock(),
         }
     }
 
@@ -155,54 +171,6 @@ impl Rooms {
     /// The games of which there can be rooms, and others.
     pub fn games(&self) -> &Games {
         &self.games
-    }
-
-    /// Whether somebody may come in with this identity, to a room of this code. The refusal says what differs.
-    pub fn admit(&self, identity: &Identity, code: &str) -> Result<(), Refusal> {
-        check_code(code).map_err(|why| Refusal::Other(why.into()))?;
-        let hosted: Vec<&dyn AnyGame> = self.games.iter().filter(|game| game.room().is_some()).collect();
-        let found = self.games.of_build(identity.build);
-        match (found, &hosted[..]) {
-            (Some(game), _) => match game.room() {
-                Some(room) => {
-                    let own = Identity { build: game.build(), schema: room.schema() };
-                    own.refusal(identity).map_or(Ok(()), Err)
-                }
-                None => Err(Refusal::Other(format!("{} is not played in rooms here", game.name()))),
-            },
-            (None, [only]) => Err(Refusal::Build { server: only.build(), client: identity.build }),
-            (None, _) => {
-                let builds: Vec<String> =
-                    hosted.iter().map(|game| format!("{} {}", game.name(), game.build())).collect();
-                let there = if builds.is_empty() { "none".into() } else { builds.join(", ") };
-                Err(Refusal::Other(format!(
-                    "no game of build {} is played in rooms here; there are: {there}",
-                    identity.build
-                )))
-            }
-        }
-    }
-
-    /// A link has opened whose hello was [admitted](Rooms::admit). Its first message asks to take part.
-    pub fn enter(&mut self, member: Member, key: SessionKey) {
-        let door = Door {
-            key,
-            terms: None,
-            room: None,
-            asking: None,
-            claimed: None,
-            player: None,
-            is_closed: false,
-        };
-        self.doors.insert(member, door);
-    }
-
-    /// The same for somebody in this process: no link, no hello.
-    pub fn join_local(&mut self, key: SessionKey) -> Member {
-        let member = Member(self.next_local);
-        self.next_local += 1;
-        self.enter(member, key);
-        member
     }
 
     /// The room of a name, if there is one.
@@ -298,6 +266,7 @@ impl Rooms {
             host::Output::Stepped(tick) => {
                 let every = room.facts.rate.per_second() * SAVE_EVERY_S;
                 room.is_save_due |= self.finds && tick.0.is_multiple_of(every);
+                room.pace.ticks += 1;
                 Some(Output::Stepped(id, tick))
             }
             host::Output::Keep(what) => {
@@ -320,15 +289,14 @@ impl Rooms {
     fn rest(&mut self, id: RoomId, at: Time) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
         room.is_busy = false;
-        if let Some(began) = room.stepping.take() {
-            room.times.add(self.now, began.elapsed());
-        }
+        let began_us = room.stepping.take();
         if std::mem::take(&mut room.is_save_due) {
             self.outbox.push_bare(Output::SaveRoom(id));
         }
         if room.ending != Some(Ending::Failed) {
             self.tell_outcome(id);
         }
+        began_us.into_iter().for_each(|began_us| self.charge(id, began_us));
         let Some(room) = self.rooms.get_mut(&id) else { return };
         match room.ending {
             Some(why) => self.finish(id, why),
@@ -353,8 +321,17 @@ impl Rooms {
         };
         self.wakes.pop();
         let room = self.rooms.get_mut(&id).filter(|room| room.wake_at == Some(at))?;
+        if let Some(later) = self.budget.wait_until(self.now, id) {
+            room.wake_at = Some(later);
+            self.wakes.push(Reverse((later, id)));
+            return None;
+        }
+        if self.budget.speed_percent(id) < 100 {
+            // What it makes up for in one go would be taken from others.
+            room.host.lose_time(self.now);
+        }
         room.wake_at = None;
-        room.stepping = Some(Instant::now());
+        room.stepping = Some((self.clock)());
         let is_late = |since: Time| self.now.micros_since(since) >= LINGER_US;
         if !room.stays && room.empty_since.is_some_and(is_late) {
             room.ending = Some(Ending::Empty);
@@ -414,7 +391,7 @@ impl Rooms {
 
     fn turn_away(&mut self, member: Member, turned: &Turned) {
         let (why, bad_token) = match turned {
-            Turned::Away(why) => (*why, false),
+            Turned::Away(why) | Turned::Limited(why) => (*why, false),
             Turned::BadToken(why) => (*why, true),
             Turned::Out => return self.close(member, NOT_A_JOIN),
         };
@@ -435,6 +412,7 @@ impl Rooms {
     fn finish(&mut self, id: RoomId, why: Ending) {
         let Some(room) = self.rooms.remove(&id) else { return };
         self.names.remove(&room.key);
+        self.budget.close(id);
         let Times { ticks, p50_us, p99_us, max_us } = room.times();
         let (code, tick) = (&room.key.name, room.tick().0);
         match why {
@@ -477,12 +455,15 @@ impl Rooms {
 enum Turned {
     /// They are told why.
     Away(&'static str),
+    /// They, or their address, have as much as anybody may have. They are told so.
+    Limited(&'static str),
     /// They are told what is wrong with their token.
     BadToken(&'static str),
     /// They do not speak the protocol.
     Out,
 }
 
-fn is_local(member: Member) -> bool {
+/// Whether a member is in this process: a script.
+pub(crate) fn is_local(member: Member) -> bool {
     member.0 >= FIRST_LOCAL
 }

@@ -13,20 +13,26 @@ use sametick_transport::clock::Clock;
 use sametick_transport::hub::{App, Links};
 use sametick_transport::keeper::Keeper;
 
-use crate::app::ServerApp;
+use crate::app::{SESSIONS_PER_ADDRESS, ServerApp};
 use crate::cli::CommandError;
 use crate::courier::Courier;
 use crate::finder::Finder;
+use crate::folder_lock::FolderLock;
 use crate::games::Games;
 use crate::listen::{Certificates, ListenArgs, Listening};
+use crate::logging;
 use crate::ping::PingServer;
 use crate::secret::{Secret, claims_key};
-use crate::signals::{Hangups, Stop, Stops};
+use crate::signals::{Signals, Stop, Stops};
 use crate::status::Status;
 use crate::trace::Trace;
+use crate::up::any_if_zero;
 
 /// How often certificates are looked at.
 const RENEW_EVERY: Duration = Duration::from_secs(3_600);
+
+/// How often it is said how many lines of the log were not written, if any.
+const COUNT_EVERY: Duration = Duration::from_secs(30);
 
 /// What `sametick relay` takes.
 #[derive(Debug, Args)]
@@ -36,6 +42,10 @@ pub struct RelayArgs {
 
     #[command(flatten)]
     options: RelayOptions,
+
+    /// How many sessions one address may have begun, of those that go on; 0: any number
+    #[arg(long, value_name = "N", default_value_t = SESSIONS_PER_ADDRESS)]
+    sessions_per_address: usize,
 }
 
 /// How a relay works, and what it writes down.
@@ -113,6 +123,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> io::Error {
 
 /// Answers pings until somebody ends it.
 pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
+    let _lock = FolderLock::take(&args.data, "ping serve")?;
     let listening = args.doors().open(Clock::start(), |_| None).await?;
     let stops = Stops::listen()?;
     greet("answers pings", "ping ", &listening, &args.data)?;
@@ -121,11 +132,13 @@ pub async fn serve_pings(args: &ListenArgs) -> Result<(), CommandError> {
 
 /// Relays until somebody ends it.
 pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandError> {
+    let _lock = FolderLock::take(&args.listen.data, "relay")?;
     let app = ServerApp::relay_only(args.options.relay(&args.listen.data)?, &args.listen.data, games.clone());
     let mut listening = args.listen.doors().open(Clock::start(), |_| None).await?;
     let bell = Bell::default();
     listening.hub.set_bell(bell.clone());
     let mut app = args.options.equip(app, &args.listen.data, bell)?;
+    app.set_sessions_per_address(any_if_zero(args.sessions_per_address));
     let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
     run(listening, stops, &mut app, ServerApp::end).await?;
@@ -181,19 +194,39 @@ pub(crate) async fn run<A: App>(
     }
     let ignored: u64 = hub.endpoint_stats().iter().map(|stats| stats.ignored).sum();
     tracing::info!(ignored, "packets and connections of strangers that got no answer");
+    logging::tell_unwritten();
     Ok(())
 }
 
-/// Renews certificates in time, and reads everything again on SIGHUP. Never ends.
+/// Renews certificates in time, reads everything again on SIGHUP, and says what was not logged. Never ends.
 async fn maintain(secret: &Secret, keeper: &Keeper, certificates: &Certificates) {
-    let mut hangups = Hangups::listen();
+    let (mut hangups, mut limits) = (Signals::hangups(), Signals::file_limits());
+    let mut renewing = Box::pin(tokio::time::sleep(RENEW_EVERY));
     loop {
         tokio::select! {
+            () = limits.next() => {
+                say_file_limit();
+                // Said once: it happens again with every write.
+                limits = Signals::default();
+                continue;
+            }
             () = hangups.next() => reload_secret(secret, keeper),
-            () = tokio::time::sleep(RENEW_EVERY) => {}
+            () = &mut renewing => {}
+            () = tokio::time::sleep(COUNT_EVERY) => {
+                logging::tell_unwritten();
+                continue;
+            }
         }
+        renewing.set(tokio::time::sleep(RENEW_EVERY));
         certificates.renew();
     }
+}
+
+fn say_file_limit() {
+    tracing::error!(
+        "a file has reached the size that this process may write (ulimit -f): what does not fit is not written, games go on. \
+         Raise the limit and start again"
+    );
 }
 
 fn reload_secret(secret: &Secret, keeper: &Keeper) {

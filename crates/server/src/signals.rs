@@ -2,30 +2,49 @@
 
 use std::io;
 
-/// SIGHUPs, where the system has them.
-pub struct Hangups {
+/// Signals of one kind, where the system has them. The default is none.
+#[derive(Default)]
+pub struct Signals {
     #[cfg(unix)]
-    signals: Option<tokio::signal::unix::Signal>,
+    taken: Option<tokio::signal::unix::Signal>,
 }
 
-impl Hangups {
-    /// Takes them from now on; they do not end the process any more.
-    pub fn listen() -> Hangups {
-        Hangups {
+impl Signals {
+    /// SIGHUPs from now on; they do not end the process any more.
+    pub fn hangups() -> Signals {
+        Signals {
             #[cfg(unix)]
-            signals: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+            taken: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok(),
+        }
+    }
+
+    /// SIGXFSZs from now on: a file would become larger than this process may make it (`ulimit -f`). They would end the process; once
+    /// they are taken, the write fails instead, as on a full disk.
+    pub fn file_limits() -> Signals {
+        Signals {
+            #[cfg(unix)]
+            taken: {
+                use tokio::signal::unix::{SignalKind, signal};
+                signal(SignalKind::from_raw(nix::sys::signal::Signal::SIGXFSZ as i32)).ok()
+            },
         }
     }
 
     /// The next one.
     pub async fn next(&mut self) {
         #[cfg(unix)]
-        if let Some(signals) = &mut self.signals {
-            signals.recv().await;
+        if let Some(taken) = &mut self.taken {
+            taken.recv().await;
             return;
         }
         std::future::pending::<()>().await;
     }
+}
+
+/// Lets writes of too large a file fail from now on, in whatever this process does. Needs a runtime.
+pub fn survive_file_limit() {
+    // What was taken once stays taken.
+    drop(Signals::file_limits());
 }
 
 /// How a process is told to end.

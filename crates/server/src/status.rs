@@ -113,6 +113,7 @@ fn room_to_json(room: &OpenRoom) -> Value {
         "ticks_per_second": facts.rate.per_second(),
         "tick": room.tick().0,
         "tick_times": room.times(),
+        "speed_percent": room.speed_percent(),
         "updates": stats.updates,
         "update_bytes": stats.update_bytes,
         "sent": stats.sent,
@@ -137,6 +138,8 @@ fn players_to_json(stats: &PlayersStats) -> Value {
         "errors": stats.errors,
         "restarts": stats.restarts,
         "mended": stats.mended,
+        "backups": stats.backups,
+        "last_backup_unix_s": stats.last_backup_unix_s,
         "warning": stats.warning(),
     })
 }

@@ -8,17 +8,20 @@ use std::io::{self, Write as _};
 use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_wire::claims::HOLD_US;
 
-use settings::DEFAULT_TOKEN_DAYS;
+pub(crate) use settings::any_if_zero;
+use settings::{DEFAULT_BACKUP_MINUTES, DEFAULT_TOKEN_DAYS};
 pub use settings::{Settings, SettingsError, UpArgs};
 
 use crate::app::ServerApp;
 use crate::cli::CommandError;
+use crate::folder_lock::FolderLock;
 use crate::games::Games;
 use crate::gateway::lists::Lists;
 use crate::identity::Identity;
@@ -45,6 +48,16 @@ pub enum Role {
     Gateway,
 }
 
+impl Role {
+    /// The command that starts it.
+    fn name(self) -> &'static str {
+        match self {
+            Role::Everything => "up",
+            Role::Gateway => "gateway",
+        }
+    }
+}
+
 /// Runs everything until somebody ends it, or a gateway alone.
 pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandError> {
     let settings = args.settings()?;
@@ -52,11 +65,16 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
         return Ok(write!(io::stdout(), "{}", settings.to_file())?);
     }
     let data = settings.data();
+    let lock = FolderLock::take(&data, role.name())?;
     let (presence, lists) = (Presence::default(), Lists::default());
     let identity = Identity::start(settings.identity.config()?)?;
     let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
     let bell = Bell::default();
-    let players = Players::open(&data.join(PLAYERS), token_s, bell.clone()).map_err(CommandError::Players)?;
+    let backup_s = settings.backup_every.unwrap_or(DEFAULT_BACKUP_MINUTES) * 60;
+    let backup_every = (backup_s > 0).then(|| Duration::from_secs(backup_s));
+    let players = Players::open(&data.join(PLAYERS), token_s, backup_every, bell.clone())
+        .map_err(CommandError::Players)?;
+    let damage = players.recovery().map(ToString::to_string);
     let pages = |open: &Listening| {
         let (presence, identity, counter) = (presence.clone(), identity.clone(), players.counter());
         Some(Arc::new(WebPages::new(open, games.clone(), presence, lists.clone(), identity, counter)) as _)
@@ -72,6 +90,8 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     };
     let app = ServerApp::with_players(settings.relay.relay(&data)?, &data, games, players, keeping);
     let mut app = settings.relay.equip(app, &data, bell.clone())?;
+    app.set_room_limits(settings.room_limits());
+    app.set_sessions_per_address(settings.sessions_per_address());
     app.show_in(presence);
     let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
     let gatewaying = settings.gatewaying(role, &data, lists, pages_port)?;
@@ -86,17 +106,18 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     let stops = Stops::listen()?;
     identity.warn_if_open();
     let mut out = io::stdout();
-    write!(out, "{}", greeting(&listening, &data, &identity))?;
+    write!(out, "{}", greeting(&listening, &data, &identity, damage.as_deref()))?;
     out.flush()?;
     run(listening, stops, &mut app, ServerApp::end).await?;
     close(app);
+    drop(lock);
     // Whoever read this may be gone.
     let _ = writeln!(out, "stopped: the players have been told, the logs are written");
     Ok(())
 }
 
 /// What is printed at the start: the URL to open, then what listens where.
-fn greeting(listening: &Listening, data: &Path, identity: &Identity) -> String {
+fn greeting(listening: &Listening, data: &Path, identity: &Identity, damage: Option<&str>) -> String {
     let mut text = format!("sametick {} is up. Open this and play:\n\n", env!("CARGO_PKG_VERSION"));
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(text, "  {name:<12}{value}");
@@ -132,6 +153,9 @@ fn greeting(listening: &Listening, data: &Path, identity: &Identity) -> String {
     row("data", &data.display().to_string());
     row("passphrase", listening.secret.asked());
     row("identity", identity.asked());
+    if let Some(damage) = damage {
+        row("attention", damage);
+    }
     row("", "");
     row("Ctrl-C", "ends it");
     text.lines().map(|line| format!("{}\n", line.trim_end())).collect()

@@ -6,6 +6,8 @@
     reason = "an edge crate's tests have threads, processes and clocks"
 )]
 
+#[path = "it/attacks.rs"]
+mod attacks;
 #[path = "it/bot.rs"]
 mod bot;
 #[path = "it/check.rs"]
@@ -14,6 +16,10 @@ mod check;
 mod cloud;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/crowds.rs"]
+mod crowds;
+#[path = "it/data_folder.rs"]
+mod data_folder;
 #[path = "it/doors.rs"]
 mod doors;
 #[path = "it/envelopes.rs"]

@@ -188,6 +188,14 @@ impl Passes {
         is_ours.then_some((session, player))
     }
 
+    /// Which session a pass is for, as far as it says so itself: whether any host has made it is not known.
+    pub fn session_of(shown: &[u8]) -> Option<SessionId> {
+        shown
+            .first_chunk::<16>()
+            .filter(|_| shown.len() == PASS_LEN)
+            .map(|bytes| SessionId::from_bytes(*bytes))
+    }
+
     fn mac(&self, session: SessionId, player: PlayerId) -> [u8; SEAL_LEN] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(&session.to_bytes()).update(&player.to_bytes());
@@ -257,6 +265,7 @@ mod tests {
             let passes = Passes::new(&[1; 32]);
             let mut pass = passes.of(ID, PlayerId(7));
             prop_assert_eq!(passes.read(&pass), Some((ID, PlayerId(7))));
+            prop_assert_eq!((Passes::session_of(&pass), Passes::session_of(&pass[1..])), (Some(ID), None));
             prop_assert_eq!(Passes::new(&[2; 32]).read(&pass), None);
             prop_assert_eq!(passes.read(&pass[1..]), None);
             prop_assert!(passes.of(ID, PlayerId(other)) != pass || other == 7);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, params};
 
 /// The form of the file. Another one is deleted.
 const FORM: i64 = 1;
@@ -78,6 +78,17 @@ pub struct CatalogError {
     error: rusqlite::Error,
 }
 
+/// A catalog that was opened.
+#[derive(Debug)]
+pub struct OpenCatalog {
+    /// It.
+    pub file: CatalogFile,
+    /// What is known of every host.
+    pub hosts: Vec<Vec<u8>>,
+    /// What was wrong with the file that was there, if it was deleted because of that.
+    pub damage: Option<String>,
+}
+
 /// A catalog in a file.
 #[derive(Debug)]
 pub struct CatalogFile {
@@ -86,23 +97,29 @@ pub struct CatalogFile {
 }
 
 impl CatalogFile {
-    /// Opens a file, or makes it, and reads what is known of every host.
-    pub fn open(path: &Path) -> Result<(CatalogFile, Vec<Vec<u8>>), CatalogError> {
+    /// Opens a file, or makes it, and reads what is known of every host. One that is damaged is deleted and made anew.
+    pub fn open(path: &Path) -> Result<OpenCatalog, CatalogError> {
         let of = |error| CatalogError { path: path.to_owned(), error };
         let opened = connect(path).and_then(|connection| rows(&connection).map(|rows| (connection, rows)));
-        let (connection, rows) = match opened {
-            Ok(opened) => opened,
-            // Whatever it is, it is no loss.
-            Err(_) => {
+        let is_busy = |error: &rusqlite::Error| {
+            let code = error.sqlite_error_code();
+            matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+        };
+        let ((connection, hosts), damage) = match opened {
+            Ok(opened) => (opened, None),
+            Err(error) if is_busy(&error) => return Err(of(error)),
+            // Whatever else it is, it is no loss: hosts tell everything again.
+            Err(error) => {
                 for ending in ["", "-wal", "-shm"] {
                     let mut name = path.as_os_str().to_owned();
                     name.push(ending);
                     let _ = fs::remove_file(name);
                 }
-                (connect(path).map_err(of)?, Vec::new())
+                ((connect(path).map_err(of)?, Vec::new()), Some(error.to_string()))
             }
         };
-        Ok((CatalogFile { path: path.to_owned(), connection }, rows))
+        let file = CatalogFile { path: path.to_owned(), connection };
+        Ok(OpenCatalog { file, hosts, damage })
     }
 
     /// Writes what is known of these hosts in place of what was, and forgets those.
@@ -182,8 +199,8 @@ mod tests {
     fn what_was_written_is_read_again_and_what_is_damaged_is_no_loss() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("catalog.sqlite");
-        let (mut file, rows) = CatalogFile::open(&path).unwrap();
-        assert!(rows.is_empty());
+        let OpenCatalog { mut file, hosts, damage } = CatalogFile::open(&path).unwrap();
+        assert!(hosts.is_empty() && damage.is_none());
         file.write(&[row(1, 1), row(2, 2), row(u32::MAX, 3)], &[]).unwrap();
         file.write(&[row(1, 4)], &[2]).unwrap();
         let players: Vec<u16> =
@@ -194,14 +211,16 @@ mod tests {
                 .unwrap();
         assert_eq!(players, [4, 3], "one of each session");
         drop(file);
-        let (file, rows) = CatalogFile::open(&path).unwrap();
-        assert_eq!(rows, [vec![1; 9], vec![255; 9]]);
+        let OpenCatalog { file, hosts, damage } = CatalogFile::open(&path).unwrap();
+        assert_eq!(hosts, [vec![1; 9], vec![255; 9]]);
+        assert_eq!(damage, None);
         drop(file);
         fs::write(&path, b"this is no database, and long enough to be taken for one").unwrap();
-        let (mut file, rows) = CatalogFile::open(&path).unwrap();
-        assert!(rows.is_empty());
+        let OpenCatalog { mut file, hosts, damage } = CatalogFile::open(&path).unwrap();
+        assert!(hosts.is_empty());
+        assert!(damage.unwrap().contains("not a database"));
         file.write(&[row(7, 1)], &[]).unwrap();
         drop(file);
-        assert_eq!(CatalogFile::open(&path).unwrap().1.len(), 1);
+        assert_eq!(CatalogFile::open(&path).unwrap().hosts.len(), 1);
     }
 }

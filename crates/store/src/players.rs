@@ -5,6 +5,7 @@
 //! Keeper::save ──► queue (rtrb) ──► batch, newest by key ──► Storage::write
 //!    └ full: overflow, newest by key                          (one transaction, synced)
 //! Keeper::ask  ──► reader thread ──► Storage::look_up ──► Keeper::poll
+//!                  backup thread ──► a whole copy beside the file, now and then
 //! ```
 //!
 //! - The tick thread never waits, neither for the database nor for the other threads, and allocates nothing for a
@@ -14,6 +15,7 @@
 //! - What is [`Saved`](Answer::Saved) is on disk.
 //! - The database is behind [`Storage`]; [`Sqlite`] is the one there is.
 
+mod backups;
 mod batch;
 mod keeper;
 mod persist;
@@ -24,7 +26,7 @@ mod storage;
 mod words;
 
 pub use keeper::{Answer, Keeper, KeeperOptions, Ticket, Waker};
-pub use sqlite::{Durability, OtherFiles, Rewrite, SetAside, Sqlite, SqliteOptions};
+pub use sqlite::{Durability, OtherFiles, Recovery, Rewrite, Sqlite, SqliteOptions, TableRecovery};
 pub use stats::PlayersStats;
 pub use storage::{
     CheckpointRow, Found, Known, Opened, Opener, PlaceRow, Purpose, Question, Storage, StorageError,

@@ -163,6 +163,16 @@ pub trait Endpoint {
         None
     }
 
+    /// Whether those whose first message arrives have shown that they receive at their address.
+    fn are_sources_proven(&self) -> bool {
+        true
+    }
+
+    /// A link takes part in something from now on: it may have more on its way.
+    fn joined(&mut self, link: LinkId) {
+        let _ = link;
+    }
+
     /// Answers a first message; `open` says whether the link begins.
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool);
 

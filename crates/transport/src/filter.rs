@@ -7,7 +7,7 @@
 //!
 //! Likewise nothing is sent to an address that has not proven itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -19,10 +19,12 @@ use std::time::{Duration, Instant};
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{AsyncUdpSocket, ConnectionId, ConnectionIdGenerator, UdpPoller};
 use quinn_proto::InvalidCid;
-use sametick_wire::access::CONNECTION_ID_LEN;
+use sametick_wire::access::{CONNECTION_ID_LEN, Source};
 
-use crate::clock::random;
+use crate::clock::{Clock, random};
+use crate::firsts::Firsts;
 use crate::keeper::Keeper;
+use crate::pace::network;
 use crate::tasks::Reporter;
 
 /// QUIC version 1; nothing else is spoken, and nothing else is told so.
@@ -41,6 +43,10 @@ const FORGET_AFTER: Duration = Duration::from_secs(30);
 
 /// How long a client may go on with the id of its first packet: it gives up by then.
 const REPEAT_FOR: Duration = Duration::from_secs(5);
+
+/// So many addresses may have sent a first packet and nothing more; then the one that did so first is forgotten. Addresses may be
+/// made up, and a client whose place was lost sends its first packet again.
+const MAX_UNMET: usize = 4_096;
 
 /// How often the table is looked through for those.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -85,18 +91,58 @@ impl ConnectionIdGenerator for Issuer {
     }
 }
 
-/// An address that has proven itself.
+/// An address that has sent a good first packet.
 struct Known {
     /// The connection id of its first packet, which it repeats until it has one of ours; a replay after that is a
     /// stranger's.
     first: Option<[u8; CONNECTION_ID_LEN]>,
     since: Instant,
     heard_at: Instant,
+    /// It has used an id of ours, which only a client that receives at this address has.
+    is_met: bool,
 }
 
 struct Table {
     known: HashMap<SocketAddr, Known>,
+    /// Those that have not been met, oldest first; some of them have been met meanwhile.
+    unmet: VecDeque<(SocketAddr, Instant)>,
+    firsts: Firsts,
     looked_at: Instant,
+}
+
+impl Table {
+    fn look(&mut self, now: Instant) {
+        if now.duration_since(self.looked_at) > LOOK_EVERY {
+            self.looked_at = now;
+            self.known.retain(|_, known| now.duration_since(known.heard_at) < FORGET_AFTER);
+            let known = &self.known;
+            self.unmet
+                .retain(|(from, since)| known.get(from).is_some_and(|known| known.is_unmet_since(*since)));
+        }
+    }
+
+    /// Notes an address that has sent a good first packet.
+    fn insert(&mut self, from: SocketAddr, first: [u8; CONNECTION_ID_LEN], now: Instant) {
+        while self.unmet.len() >= MAX_UNMET
+            && let Some((oldest, since)) = self.unmet.pop_front()
+        {
+            if self.known.get(&oldest).is_some_and(|known| known.is_unmet_since(since)) {
+                self.known.remove(&oldest);
+            }
+        }
+        // An address that is known and sends a new proof is a client that started again.
+        let is_met = self.known.get(&from).is_some_and(|known| known.is_met);
+        self.known.insert(from, Known { first: Some(first), since: now, heard_at: now, is_met });
+        if !is_met {
+            self.unmet.push_back((from, now));
+        }
+    }
+}
+
+impl Known {
+    fn is_unmet_since(&self, since: Instant) -> bool {
+        !self.is_met && self.since == since
+    }
 }
 
 /// A UDP socket that strangers cannot be heard through.
@@ -105,6 +151,7 @@ pub(crate) struct Filter {
     keeper: Keeper,
     issuer: Issuer,
     table: Mutex<Table>,
+    clock: Clock,
     reporter: Reporter,
 }
 
@@ -121,8 +168,13 @@ impl Filter {
         issuer: Issuer,
         reporter: Reporter,
     ) -> Filter {
-        let table = Table { known: HashMap::new(), looked_at: Instant::now() };
-        Filter { socket, keeper, issuer, table: Mutex::new(table), reporter }
+        let table = Table {
+            known: HashMap::new(),
+            unmet: VecDeque::new(),
+            firsts: Firsts::default(),
+            looked_at: Instant::now(),
+        };
+        Filter { socket, keeper, issuer, table: Mutex::new(table), clock: Clock::start(), reporter }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -132,15 +184,13 @@ impl Filter {
     /// Whether a datagram may reach quinn.
     fn admits(&self, from: SocketAddr, datagram: &[u8], now: Instant) -> bool {
         let mut table = self.table();
-        if now.duration_since(table.looked_at) > LOOK_EVERY {
-            table.looked_at = now;
-            table.known.retain(|_, known| now.duration_since(known.heard_at) < FORGET_AFTER);
-        }
+        table.look(now);
         let Some(head) = Head::read(datagram) else { return false };
         if let Some(known) = table.known.get_mut(&from) {
             let ours = self.issuer.is_ours(head.id);
             if ours {
                 known.first = None;
+                known.is_met = true;
             }
             if now.duration_since(known.since) > REPEAT_FOR {
                 known.first = None;
@@ -154,11 +204,14 @@ impl Filter {
             return false;
         }
         let Ok(first) = <[u8; CONNECTION_ID_LEN]>::try_from(head.id) else { return false };
-        if self.keeper.check_connection_id(&first).is_err() {
+        // Garbage in the name of an address must not use up what the address may send.
+        if !self.keeper.is_proof(&first) || !table.firsts.take(self.clock.now(), from.ip()) {
             return false;
         }
-        // The same address with a new proof is a client that started again.
-        table.known.insert(from, Known { first: Some(first), since: now, heard_at: now });
+        if self.keeper.check_connection_id(Source::unproven(network(from.ip())), &first).is_err() {
+            return false;
+        }
+        table.insert(from, first, now);
         true
     }
 

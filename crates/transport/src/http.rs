@@ -24,7 +24,7 @@ use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
 use crate::pace::Pace;
 use crate::places::{Place, Places};
-use crate::site::{Later, Site, Upgrade, Visitor, text};
+use crate::site::{BadHost, Later, Site, Upgrade, Visitor, text};
 use crate::talk::serve_talk;
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
@@ -56,7 +56,8 @@ pub(crate) fn serve(
     let local_addr = listener.local_addr()?;
     let tls = certificate.map(tls_acceptor).transpose().map_err(io::Error::other)?;
     let (reporter, events) = reports();
-    let acceptor = Acceptor { tls, site: Arc::new(site), reporter: reporter.clone() };
+    let acceptor =
+        Acceptor { tls, places: site.places.clone(), site: Arc::new(site), reporter: reporter.clone() };
     let task = Running::spawn(acceptor.run(listener));
     Ok(TaskEndpoint::new(Carrier::Stream, local_addr, (reporter, events), None, task))
 }
@@ -68,19 +69,22 @@ fn tls_acceptor(certificate: &Certificate) -> Result<tokio_rustls::TlsAcceptor, 
 #[derive(Clone)]
 struct Acceptor {
     tls: Option<tokio_rustls::TlsAcceptor>,
+    places: Places,
     site: Arc<Site>,
     reporter: Reporter,
 }
 
 impl Acceptor {
     async fn run(self, listener: TcpListener) {
-        let places = Places::new();
         loop {
             match listener.accept().await {
                 Ok((stream, from)) => {
                     // Behind a proxy all come from one address; whose place it is, the request says.
-                    let place =
-                        if self.site.behind_proxy { places.take_any() } else { places.take(from.ip()) };
+                    let place = if self.site.behind_proxy {
+                        self.places.take_any()
+                    } else {
+                        self.places.take(from.ip())
+                    };
                     match place {
                         Some(place) => drop(tokio::spawn(self.clone().serve(stream, from, place))),
                         None => self.reporter.ignore(),
@@ -217,13 +221,16 @@ impl Visit {
     /// The answer, and how long to wait with it.
     fn answer(&mut self, request: &Request<()>) -> (Answer, Option<Duration>) {
         let site = self.site.clone();
-        let caller = site.caller(request.headers());
+        let caller = match site.caller(request) {
+            Ok(caller) => caller,
+            Err(bad) => return (misdirected(&bad).into(), self.pace.take(Instant::now(), 1)),
+        };
         if caller.ip.is_some_and(|ip| !self.place.belongs_to(ip)) {
             let refusal = refusal(StatusCode::TOO_MANY_REQUESTS, "too many connections of this address\n");
             return (refusal.into(), None);
         }
         let origin = text(request.headers(), header::ORIGIN.as_str());
-        let is_welcome = site.origins.admit(origin, caller.host);
+        let is_welcome = site.origins.admit(origin, Some(caller.host));
         let protocol = text(request.headers(), header::UPGRADE.as_str());
         if protocol.is_some_and(|protocol| protocol.eq_ignore_ascii_case("websocket")) {
             let (response, wait) = self.upgrade(request, caller.ip, is_welcome);
@@ -278,9 +285,35 @@ fn upgrade(request: &Request<()>, is_admitted: bool) -> Response<Bytes> {
     }
 }
 
+/// The answer to a request for a host that this server is not.
+fn misdirected(bad: &BadHost<'_>) -> Response<Bytes> {
+    match bad {
+        BadHost::Missing => refusal(StatusCode::BAD_REQUEST, "a request names its host (Host)\n"),
+        BadHost::Several => {
+            refusal(StatusCode::BAD_REQUEST, "a request names one host (Host), not several\n")
+        }
+        BadHost::Unknown(host) => {
+            report_unknown(host);
+            let why = format!(
+                "this server does not go by the name {host}. Open it by its address, or start it with --origin and the name's \
+                 origin, such as --origin https://example.org\n"
+            );
+            refusal(StatusCode::MISDIRECTED_REQUEST, why)
+        }
+    }
+}
+
+/// Tells the operator of a name that was asked for in vain.
+pub(crate) fn report_unknown(host: &str) {
+    tracing::warn!(
+        host,
+        "a request for a host name that is not this server's was refused; --origin https://NAME lets a name in"
+    );
+}
+
 /// An answer after which the connection ends.
-fn refusal(status: StatusCode, why: &'static str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from_static(why.as_bytes()));
+fn refusal(status: StatusCode, why: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(why.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("text/plain; charset=utf-8"));

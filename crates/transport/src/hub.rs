@@ -3,7 +3,10 @@
 //! `loop { receive or wake → handle → drain }`. Everything that decides anything is in [`Link`] and in the
 //! application; this only moves it along. One task, one thread: work stays on the core that received the packet.
 
+mod app;
+pub mod budget;
 mod links;
+mod unmet;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -13,16 +16,21 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use sametick_wire::hello::{Answer, Knock, Proven, Refusal};
+use sametick_wire::access::Source;
+use sametick_wire::hello::{Answer, Knock, Proven};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Carrier, Channel, Closed, Input, Link, LinkStats, Malformed, Output, Time};
+use sametick_wire::{Carrier, Delivery, Input, Link, Output, Time};
 
 use crate::bell::Bell;
 use crate::clock::Clock;
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, Talk};
 use crate::keeper::Keeper;
+use crate::pace::network;
+pub use app::{App, Ended, Event};
+use budget::OVER_A_LIMIT;
 pub use links::Links;
+use unmet::{Client, Unmet};
 
 /// How long the last words of ended links may take when a hub stops.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
@@ -40,81 +48,11 @@ pub struct Key {
     link: LinkId,
 }
 
-/// Why a link has ended, or never began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// As the link itself knows.
-    Link(Closed),
-    /// The carrier went away under it.
-    Carrier(Gone),
-    /// The server turned us down, and said why.
-    Refused(Refusal),
-    /// The server's answer cannot be read.
-    BadAnswer(Malformed),
-}
-
-impl std::fmt::Display for Ended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Ended::Link(Closed::Here) => f.write_str("closed from this side"),
-            Ended::Link(Closed::There(reason)) if reason.text.is_empty() => {
-                f.write_str("closed from the other side")
-            }
-            Ended::Link(Closed::There(reason)) => write!(f, "closed from the other side: {}", reason.text),
-            Ended::Link(Closed::TimedOut) => f.write_str("nothing heard for 10 s"),
-            Ended::Link(Closed::Violation(error)) => write!(f, "the other side broke the protocol: {error}"),
-            Ended::Carrier(gone) => gone.fmt(f),
-            Ended::Refused(refusal) => write!(f, "refused: {refusal}"),
-            Ended::BadAnswer(error) => write!(f, "the server's answer cannot be read: {error}"),
-        }
-    }
-}
-
-/// What the application is told.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// A link has opened.
-    Opened(Key),
-    /// A message has arrived.
-    Message(Key, Channel, &'a [u8]),
-    /// A link has ended; the key is never used again. Its last figures come with it, if it ever opened.
-    Ended(Key, &'a Ended, Option<LinkStats>),
-    /// The time of [`App::wake_at`] has come, or somebody has rung.
-    Timeout,
-}
-
-/// What runs on a hub.
-pub trait App {
-    /// Whether to let in a client whose proof was good. It is told `Opened` next, or the refusal is sent.
-    fn admit(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven) -> Result<(), Refusal>;
-
-    /// Takes what happened; sends by way of `links`.
-    fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>);
-
-    /// Takes what happens in a talk: whole messages of somebody who has no link, see
-    /// [`Upgrade::Talk`](crate::site::Upgrade::Talk).
-    fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
-        let _ = (now, talk);
-        links.hang_up(key);
-    }
-
-    /// What was sent meanwhile has been handed to the carriers.
-    fn settled(&mut self, now: Time) {
-        let _ = now;
-    }
-
-    /// When to be called at the latest, also if nothing happens.
-    fn wake_at(&self) -> Option<Time>;
-
-    /// Whether the hub should stop.
-    fn is_done(&self) -> bool {
-        false
-    }
-}
-
 /// What an endpoint said that cannot be dealt with while it speaks.
 enum Later {
     Hello(Key, SocketAddr, Vec<u8>),
+    /// A packet of a client that has not been met yet.
+    Met(Key, Vec<u8>),
     Opened(Key),
     Refused(Key, Ended),
     Gone(Key, Gone),
@@ -126,7 +64,7 @@ enum Later {
 fn on_answer(links: &mut Links, key: Key, carrier: Carrier, bytes: &[u8]) -> Later {
     match Answer::from_bytes(bytes) {
         Ok(Answer::Welcome) => {
-            links.open(key, Link::new(links.now, carrier));
+            links.open(key, Link::new(links.now, carrier), None);
             Later::Opened(key)
         }
         Ok(Answer::Refused(refusal)) => Later::Refused(key, Ended::Refused(refusal)),
@@ -142,6 +80,7 @@ pub struct Hub {
     links: Links,
     /// Our own calls that have not been answered.
     calls: HashSet<Key>,
+    unmet: Unmet,
     timers: BinaryHeap<Reverse<(Time, Key)>>,
     later: Vec<Later>,
     trouble: Option<Trouble<Key>>,
@@ -158,6 +97,7 @@ impl Hub {
             keeper,
             links: Links::default(),
             calls: HashSet::new(),
+            unmet: Unmet::default(),
             timers: BinaryHeap::new(),
             later: Vec::new(),
             trouble: None,
@@ -271,12 +211,15 @@ impl Hub {
     fn poll_endpoints(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let now = self.clock.now();
         self.links.now = now;
-        let Hub { endpoints, links, later, trouble, calls, .. } = self;
+        let Hub { endpoints, links, later, trouble, calls, unmet, .. } = self;
         let mut ready = Poll::Pending;
         for (index, endpoint) in endpoints.iter_mut().enumerate() {
             let key = |link| Key { endpoint: index, link };
             let carrier = endpoint.carrier();
             let polled = endpoint.poll(cx, now, &mut |arrival| match (arrival, &mut *trouble) {
+                (Arrival::Datagram { link, bytes }, _) if unmet.contains(key(link)) => {
+                    later.push(Later::Met(key(link), bytes.to_vec()));
+                }
                 (Arrival::Datagram { link, bytes }, None) => links.handle(key(link), Input::Datagram(bytes)),
                 (Arrival::Stream { link, lane, bytes }, None) => {
                     links.handle(key(link), Input::Stream(lane, bytes));
@@ -324,6 +267,7 @@ impl Hub {
                 self.set_timer(key);
             }
         }
+        self.give_up_unmet(now);
         self.poll_trouble(now);
         if app.wake_at().is_some_and(|at| at <= now) {
             app.handle(now, &mut self.links, Event::Timeout);
@@ -358,6 +302,7 @@ impl Hub {
         for later in std::mem::take(&mut self.later) {
             match later {
                 Later::Hello(key, from, bytes) => self.on_hello(now, key, from, &bytes, app),
+                Later::Met(key, bytes) => self.on_met(now, key, &bytes, app),
                 Later::Opened(key) => app.handle(now, &mut self.links, Event::Opened(key)),
                 Later::Refused(key, ended) => {
                     self.endpoints[key.endpoint].drop_link(key.link);
@@ -367,8 +312,12 @@ impl Hub {
                 Later::Talk(key, talk) => self.on_talk(now, key, talk, app),
             }
         }
-        while let Some(key) = self.links.dirty.pop() {
-            self.drain(now, key, app);
+        loop {
+            while let Some(key) = self.links.dirty.pop() {
+                self.drain(now, key, app);
+            }
+            let Some(key) = self.links.over.pop() else { break };
+            self.enforce(key, app);
         }
         self.poll_trouble(now);
         self.speak(now, app);
@@ -377,10 +326,10 @@ impl Hub {
 
     fn on_talk(&mut self, now: Time, key: Key, talk: Talk, app: &mut impl App) {
         if matches!(talk, Talk::Began { .. }) {
-            self.links.talks.insert(key);
+            self.links.talks.insert(key, true);
         }
         // Who was hung up on may not have noticed.
-        if self.links.talks.contains(&key) {
+        if self.links.talks.get(&key).is_some_and(|is_heard| *is_heard) {
             app.talk(now, &mut self.links, key, talk);
         }
     }
@@ -389,7 +338,7 @@ impl Hub {
     fn speak(&mut self, now: Time, app: &mut impl App) {
         while !self.links.said.is_empty() {
             for (key, words) in std::mem::take(&mut self.links.said) {
-                if !self.links.talks.contains(&key) {
+                if !self.links.talks.contains_key(&key) {
                     continue;
                 }
                 let endpoint = &mut self.endpoints[key.endpoint];
@@ -408,29 +357,63 @@ impl Hub {
     fn on_hello(&mut self, now: Time, key: Key, from: SocketAddr, bytes: &[u8], app: &mut impl App) {
         let endpoint = &mut self.endpoints[key.endpoint];
         let Some(keeper) = &self.keeper else { return endpoint.drop_link(key.link) };
-        let verdict = match keeper.knock(bytes) {
+        let of = network(from.ip());
+        let source = Source { network: of, is_proven: endpoint.are_sources_proven() };
+        let verdict = match keeper.knock(source, bytes) {
             Knock::Silent(_) => return endpoint.drop_link(key.link),
             Knock::Refused(refusal) => Err(refusal),
-            Knock::Proven(proven) => app.admit(now, key, from, &proven),
+            Knock::Proven(proven) => app.admit(now, key, from, &proven).map(|()| proven),
         };
-        let (answer, open) = match verdict {
-            Ok(()) => (Answer::Welcome, true),
-            Err(refusal) => (Answer::Refused(refusal), false),
+        let (answer, proven) = match verdict {
+            Ok(proven) => (Answer::Welcome, Some(proven)),
+            Err(refusal) => (Answer::Refused(refusal), None),
         };
-        endpoint.answer(key.link, &answer.to_bytes(), open);
-        if open {
-            self.links.open(key, Link::new(now, endpoint.carrier()));
-            app.handle(now, &mut self.links, Event::Opened(key));
+        endpoint.answer(key.link, &answer.to_bytes(), proven.is_some());
+        if let Some(proven) = proven {
+            match proven.unspent {
+                Some(proof) => self.unmet.insert(now, key, Client { from, proven, proof }),
+                None => self.enter(now, key, from, &proven, app),
+            }
+        }
+        self.give_up_unmet(now);
+    }
+
+    /// A client has shown that our answer has arrived at its address: if its proof is still good, it comes in.
+    fn on_met(&mut self, now: Time, key: Key, bytes: &[u8], app: &mut impl App) {
+        if let (Some(Client { from, proven, proof }), Some(keeper)) = (self.unmet.take(key), &self.keeper) {
+            if keeper.spend(Source::proven(network(from.ip())), proof).is_err() {
+                return self.endpoints[key.endpoint].drop_link(key.link);
+            }
+            self.enter(now, key, from, &proven, app);
+        }
+        match &mut self.trouble {
+            Some(trouble) => trouble.incoming(now, key, Way::Datagram, bytes),
+            None => self.links.handle(key, Input::Datagram(bytes)),
+        }
+    }
+
+    fn enter(&mut self, now: Time, key: Key, from: SocketAddr, proven: &Proven, app: &mut impl App) {
+        let link = Link::new(now, self.endpoints[key.endpoint].carrier());
+        self.links.open(key, link, Some(network(from.ip())));
+        match app.enter(now, key, from, proven) {
+            Ok(()) => app.handle(now, &mut self.links, Event::Opened(key)),
+            Err(refusal) => self.links.close(key, OVER_A_LIMIT, &refusal.to_string()),
+        }
+    }
+
+    fn give_up_unmet(&mut self, now: Time) {
+        while let Some(key) = self.unmet.poll_given_up(now) {
+            self.endpoints[key.endpoint].drop_link(key.link);
         }
     }
 
     fn on_gone(&mut self, now: Time, key: Key, why: Gone, app: &mut impl App) {
-        if self.links.talks.remove(&key) {
+        if self.links.talks.remove(&key).is_some() {
             return app.talk(now, &mut self.links, key, Talk::Ended(why));
         }
         // What arrived before the end counts, a close above all.
         self.drain(now, key, app);
-        let entry = self.links.entries.remove(&key);
+        let entry = self.links.remove(key);
         // Without a link or a call it has ended before, or was nobody.
         if entry.is_some() || self.calls.remove(&key) {
             let stats = entry.map(|entry| entry.link.stats());
@@ -448,9 +431,12 @@ impl Hub {
                 Output::Stream(lane) => self.transmit(now, key, Way::Stream(lane), &buf),
                 Output::Message(channel) => {
                     app.handle(now, &mut self.links, Event::Message(key, channel, &buf));
+                    if channel.delivery() == Delivery::Ordered {
+                        self.look_whether_joined(key, app);
+                    }
                 }
                 Output::Closed(closed) => {
-                    let stats = self.links.entries.remove(&key).map(|entry| entry.link.stats());
+                    let stats = self.links.remove(key).map(|entry| entry.link.stats());
                     // The last words must not be held back until the way is gone.
                     self.poll_outgoing(NEVER);
                     self.endpoints[key.endpoint].drop_link(key.link);
@@ -459,6 +445,7 @@ impl Hub {
                 Output::WakeAt(at) => {
                     entry.wake_at = at;
                     self.set_timer(key);
+                    self.links.weigh(key);
                     break;
                 }
                 Output::Done => break,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use sametick_wire::access::{AccessKey, ProofId, RECORD_LEN, Silence};
+use sametick_wire::access::{AccessKey, ProofId, RECORD_LEN, Silence, Source};
 use sametick_wire::hello::{Door, Knock};
 
 use crate::clock::unix_seconds;
@@ -38,7 +38,8 @@ impl Keeper {
         Keeper { inner: Arc::new(Mutex::new(inner)), generation: Arc::default() }
     }
 
-    /// A door whose used proofs are kept in a file. A torn last record is cut off.
+    /// A door whose used proofs are kept in a file. Those that are too old to be good are dropped, and a torn last record is
+    /// cut off.
     pub fn open(key: AccessKey, path: &Path) -> io::Result<Keeper> {
         let mut door = Door::new(key);
         let now = unix_seconds();
@@ -68,24 +69,60 @@ impl Keeper {
         self.lock().door.key().clone()
     }
 
+    /// Whether no passphrase is asked for.
+    pub fn is_open(&self) -> bool {
+        self.lock().door.is_open()
+    }
+
     /// Checks a first message; a used proof is on disk before this returns.
-    pub fn knock(&self, bytes: &[u8]) -> Knock {
+    pub fn knock(&self, source: Source, bytes: &[u8]) -> Knock {
         let mut inner = self.lock();
-        let knock = inner.door.knock(unix_seconds(), bytes);
-        inner.keep();
+        let knock = inner.door.knock(unix_seconds(), source, bytes);
+        match knock {
+            Knock::Silent(Silence::Full) => inner.report_full(source),
+            _ => inner.keep(),
+        }
         knock
     }
 
+    /// Whether a first connection id proves the passphrase, used or not.
+    pub fn is_proof(&self, id: &[u8]) -> bool {
+        self.lock().door.key().check_connection_id(unix_seconds(), id).is_ok()
+    }
+
     /// Checks a native QUIC client's first connection id; likewise.
-    pub fn check_connection_id(&self, id: &[u8]) -> Result<(), Silence> {
+    pub fn check_connection_id(&self, source: Source, id: &[u8]) -> Result<(), Silence> {
+        self.use_proof(source, |door| door.check_connection_id(unix_seconds(), source, id))
+    }
+
+    /// Uses a proof whose source has been proven meanwhile; likewise.
+    pub fn spend(&self, source: Source, proof: ProofId) -> Result<(), Silence> {
+        self.use_proof(source, |door| door.spend(unix_seconds(), source, proof))
+    }
+
+    fn use_proof(
+        &self,
+        source: Source,
+        using: impl FnOnce(&mut Door) -> Result<(), Silence>,
+    ) -> Result<(), Silence> {
         let mut inner = self.lock();
-        inner.door.check_connection_id(unix_seconds(), id)?;
-        inner.keep();
-        Ok(())
+        let used = using(&mut inner.door);
+        match used {
+            Ok(()) => inner.keep(),
+            Err(Silence::Full) => inner.report_full(source),
+            Err(_) => {}
+        }
+        used
     }
 }
 
 impl Inner {
+    fn report_full(&self, source: Source) {
+        let Source { network, is_proven } = source;
+        let remembered = self.door.used().len();
+        tracing::warn!(%network, is_proven, remembered, "a client is refused: too many first messages in the last minutes");
+    }
+
     /// A journal that cannot be written is reported once and given up: a full disk must not lock players out. Proofs
     /// stay used for as long as the process lives.
     fn keep(&mut self) {
@@ -151,32 +188,86 @@ mod tests {
         let identity =
             Identity { build: BuildId::from_bytes([0; 16]), schema: SchemaHash::from_bytes([0; 32]) };
         let hello = Hello { identity, intent: Intent::Ping, name: String::new(), pass: None };
-        hello.to_bytes(&AccessKey::open(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
+        hello.to_bytes(&key(), Stamp { unix_s: unix_seconds(), nonce: random() }).unwrap()
+    }
+
+    fn key() -> AccessKey {
+        AccessKey::from_root(&[7; 32])
+    }
+
+    const SOURCE: Source = Source::unproven(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Folder {
+            let name = format!("sametick-keeper-{:016x}", u64::from_le_bytes(random()));
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 
     #[test]
     fn a_used_proof_stays_used_after_a_restart_also_when_the_last_record_is_torn() {
-        let dir = std::env::temp_dir().join(format!("sametick-keeper-{:016x}", u64::from_le_bytes(random())));
-        std::fs::create_dir_all(&dir).unwrap();
-        let path = dir.join("used-proofs");
-        let open = || Keeper::open(AccessKey::open(), &path).unwrap();
+        let folder = Folder::new();
+        let path = folder.0.join("used-proofs");
+        let open = || Keeper::open(key(), &path).unwrap();
         let messages = [first_message(), first_message(), first_message()];
-        let id = AccessKey::open().connection_id(unix_seconds(), random());
+        let id = key().connection_id(unix_seconds(), random());
         let keeper = open();
-        assert!(matches!(keeper.knock(&messages[0]), Knock::Proven(_)));
-        assert_eq!(keeper.check_connection_id(&id), Ok(()));
-        assert!(matches!(keeper.knock(&messages[1]), Knock::Proven(_)));
+        assert!(matches!(keeper.knock(SOURCE, &messages[0]), Knock::Proven(_)));
+        assert_eq!(keeper.check_connection_id(SOURCE, &id), Ok(()));
+        assert!(matches!(keeper.knock(SOURCE, &messages[1]), Knock::Proven(_)));
         drop(keeper);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len(), 3 * RECORD_LEN);
         std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
         let keeper = open();
-        assert_eq!(keeper.knock(&messages[0]), Knock::Silent(Silence::Replayed));
-        assert_eq!(keeper.check_connection_id(&id), Err(Silence::Replayed));
-        assert!(matches!(keeper.knock(&messages[1]), Knock::Proven(_)), "its record was torn");
-        assert!(matches!(keeper.knock(&messages[2]), Knock::Proven(_)));
+        assert_eq!(keeper.knock(SOURCE, &messages[0]), Knock::Silent(Silence::Replayed));
+        assert_eq!(keeper.check_connection_id(SOURCE, &id), Err(Silence::Replayed));
+        assert!(matches!(keeper.knock(SOURCE, &messages[1]), Knock::Proven(_)), "its record was torn");
+        assert!(matches!(keeper.knock(SOURCE, &messages[2]), Knock::Proven(_)));
         drop(keeper);
         assert_eq!(std::fs::read(&path).unwrap().len(), 4 * RECORD_LEN);
-        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn old_records_are_dropped_when_the_journal_is_opened_and_keep_nobody_out() {
+        let folder = Folder::new();
+        let path = folder.0.join("used-proofs");
+        let records = |count: usize, age_s: u64| -> Vec<u8> {
+            let stamped_s = unix_seconds() - age_s;
+            (0..count).flat_map(|_| ProofId { id: random(), stamped_s }.to_record()).collect()
+        };
+        std::fs::write(&path, [records(70_000, 3_600), records(3, 10)].concat()).unwrap();
+        let keeper = Keeper::open(key(), &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap().len(), 3 * RECORD_LEN);
+        assert!(matches!(keeper.knock(SOURCE, &first_message()), Knock::Proven(_)));
+        // Also if all of them are young.
+        std::fs::write(&path, records(70_000, 10)).unwrap();
+        let keeper = Keeper::open(key(), &path).unwrap();
+        assert!(matches!(keeper.knock(SOURCE, &first_message()), Knock::Proven(_)));
+    }
+
+    #[test]
+    fn without_a_passphrase_a_first_packet_leaves_nothing_in_the_journal() {
+        let folder = Folder::new();
+        let path = folder.0.join("used-proofs");
+        let keeper = Keeper::open(AccessKey::open(), &path).unwrap();
+        for _ in 0..100 {
+            let id = AccessKey::open().connection_id(unix_seconds(), random());
+            assert_eq!(keeper.check_connection_id(SOURCE, &id), Ok(()));
+        }
+        assert_eq!(std::fs::read(&path).unwrap().len(), 0);
+        let proof = ProofId { id: random(), stamped_s: unix_seconds() };
+        assert_eq!(keeper.spend(Source { is_proven: true, ..SOURCE }, proof), Ok(()));
+        assert_eq!(std::fs::read(&path).unwrap().len(), RECORD_LEN);
     }
 }

@@ -51,6 +51,7 @@ async fn carry(mut inbox: Inbox, to: &Reporter, link: LinkId) {
             Command::Datagram(bytes) => Event::Datagram { link, bytes },
             Command::Stream(lane, bytes) => Event::Stream { link, lane, bytes },
             Command::Say(words) => Event::Talk { link, talk: Talk::Said(words), outbox: None },
+            Command::Joined => continue,
         });
         if !open.await {
             return;

@@ -1,5 +1,4 @@
-//! How many connections there may be, and how many of one address that have not said hello: whoever opens many and
-//! says nothing takes nobody else's place.
+//! How many connections there may be, and how many of one address: nobody takes everybody's place.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,31 +10,38 @@ use crate::pace::network;
 /// Connections of one listener at once, where so many files may be open.
 const MAX_CONNECTIONS: usize = 10_000;
 
-/// Those of one address, of IPv6 of one network, that have not said hello. Each has a few seconds to do so.
-const MAX_OPENING: u32 = 512;
+/// Those of one address, of IPv6 of one network, whether they have said hello or not.
+pub const MAX_EACH: usize = 512;
 
 /// The places of one listener.
 #[derive(Clone)]
-pub(crate) struct Places {
+pub struct Places {
     table: Arc<Mutex<Table>>,
     max_connections: usize,
-    max_opening: u32,
+    max_each: usize,
 }
 
 #[derive(Default)]
 struct Table {
     taken: usize,
-    opening: HashMap<IpAddr, u32>,
+    of_address: HashMap<IpAddr, usize>,
+}
+
+impl Default for Places {
+    fn default() -> Places {
+        Places::of_each(MAX_EACH)
+    }
 }
 
 impl Places {
-    pub fn new() -> Places {
-        Places::at_most(MAX_CONNECTIONS.min(most_connections()), MAX_OPENING)
+    /// So many for one address.
+    pub fn of_each(max_each: usize) -> Places {
+        Places::at_most(MAX_CONNECTIONS.min(most_connections()), max_each)
     }
 
     /// Other limits.
-    pub fn at_most(max_connections: usize, max_opening: u32) -> Places {
-        Places { table: Arc::default(), max_connections, max_opening }
+    pub(crate) fn at_most(max_connections: usize, max_each: usize) -> Places {
+        Places { table: Arc::default(), max_connections, max_each }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -43,56 +49,54 @@ impl Places {
     }
 
     /// A place for somebody from this address, unless all are taken.
-    pub fn take(&self, ip: IpAddr) -> Option<Place> {
+    pub(crate) fn take(&self, ip: IpAddr) -> Option<Place> {
         let mut place = self.take_any()?;
         place.belongs_to(ip).then_some(place)
     }
 
     /// A place for somebody whose address is not known yet.
-    pub fn take_any(&self) -> Option<Place> {
+    pub(crate) fn take_any(&self) -> Option<Place> {
         let mut table = self.table();
         if table.taken >= self.max_connections {
             return None;
         }
         table.taken += 1;
         drop(table);
-        Some(Place { places: self.clone(), opening: None })
+        Some(Place { places: self.clone(), of: None })
     }
 }
 
 /// One connection's place, until it is dropped.
 pub(crate) struct Place {
     places: Places,
-    /// While it has not said hello.
-    opening: Option<IpAddr>,
+    of: Option<IpAddr>,
 }
 
 impl Place {
-    /// Notes whose place it is while it says no hello. False if they have too many of those.
+    /// Notes whose place it is. False if they have too many.
     pub fn belongs_to(&mut self, ip: IpAddr) -> bool {
         let ip = network(ip);
-        if self.opening == Some(ip) {
+        if self.of == Some(ip) {
             return true;
         }
-        self.opened();
+        self.is_nobodys();
         let mut table = self.places.table();
-        let count = table.opening.entry(ip).or_default();
-        if *count >= self.places.max_opening {
+        let count = table.of_address.entry(ip).or_default();
+        if *count >= self.places.max_each {
             return false;
         }
         *count += 1;
-        self.opening = Some(ip);
+        self.of = Some(ip);
         true
     }
 
-    /// Notes that the connection has said hello.
-    pub fn opened(&mut self) {
-        let Some(ip) = self.opening.take() else { return };
+    fn is_nobodys(&mut self) {
+        let Some(ip) = self.of.take() else { return };
         let mut table = self.places.table();
-        if let Some(count) = table.opening.get_mut(&ip) {
+        if let Some(count) = table.of_address.get_mut(&ip) {
             *count -= 1;
             if *count == 0 {
-                table.opening.remove(&ip);
+                table.of_address.remove(&ip);
             }
         }
     }
@@ -100,7 +104,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.opened();
+        self.is_nobodys();
         self.places.table().taken -= 1;
     }
 }
@@ -111,25 +115,29 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn one_address_that_says_nothing_leaves_room_for_others() {
+    fn one_address_leaves_room_for_others() {
         let places = Places::at_most(5, 2);
-        let [loud, quiet] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(127, 0, 0, n)));
-        let silent = [places.take(loud).unwrap(), places.take(loud).unwrap()];
+        let [loud, quiet, other] = [1, 2, 3].map(|n| IpAddr::from(Ipv4Addr::new(127, 0, 0, n)));
+        let of_loud = [places.take(loud).unwrap(), places.take(loud).unwrap()];
         assert!(places.take(loud).is_none());
-        let mut others: Vec<Place> = (0..3)
-            .map(|_| {
-                let mut place = places.take(quiet).unwrap();
-                place.opened();
-                place
-            })
-            .collect();
-        assert!(places.take(quiet).is_none(), "all are taken");
+        let mut others: Vec<Place> = [quiet, quiet, other].map(|ip| places.take(ip).unwrap()).into();
+        assert!(places.take(other).is_none(), "all are taken");
         others.pop();
         assert!(places.take(loud).is_none());
-        drop(silent);
+        drop(of_loud);
         assert!(places.take(loud).is_some());
         drop(others);
         assert_eq!(places.table().taken, 0);
-        assert!(places.table().opening.is_empty());
+        assert!(places.table().of_address.is_empty());
+    }
+
+    #[test]
+    fn behind_a_proxy_a_place_is_the_address_that_was_named_last() {
+        let places = Places::at_most(5, 1);
+        let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
+        let mut place = places.take_any().unwrap();
+        assert!(place.belongs_to(one) && place.belongs_to(one));
+        assert!(places.take(one).is_none());
+        assert!(place.belongs_to(other) && places.take(one).is_some());
     }
 }

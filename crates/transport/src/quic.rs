@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -18,7 +19,7 @@ use crate::keeper::Keeper;
 use crate::places::Places;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
-use crate::tls::{Certificate, Trust, client_config};
+use crate::tls::{self, Certificate, Trust};
 
 /// What both sides call this protocol.
 const ALPN: &[u8] = b"sametick";
@@ -26,9 +27,14 @@ const ALPN: &[u8] = b"sametick";
 /// Without a packet for this long a connection is dead. The link's own time-out of 10 s comes first.
 const IDLE: Duration = Duration::from_secs(12);
 
-/// What a peer may have in flight on one stream, and on all of them: bounds what it can make us keep.
+/// What a server may have in flight to its client on one stream, and on all of them.
 const STREAM_WINDOW: u32 = 256 << 10;
 const RECEIVE_WINDOW: u32 = 1 << 20;
+
+/// What a client may have in flight to its server, on all streams together, before it has joined and after: bounds what it can
+/// make the server keep. Clients send little; the longest is a state now and then.
+const UNJOINED_WINDOW: u32 = 16 << 10;
+const JOINED_WINDOW: u32 = 128 << 10;
 
 /// Datagrams that wait for us, in bytes; the oldest are dropped.
 const DATAGRAM_BUFFER: usize = 64 << 10;
@@ -36,7 +42,24 @@ const DATAGRAM_BUFFER: usize = 64 << 10;
 /// Handshakes under way at once.
 const MAX_INCOMING: usize = 1_024;
 
-pub(crate) fn transport_config() -> TransportConfig {
+/// With so many, a client of a server without a passphrase must show that it receives at its address before it gets more: first
+/// packets of made-up addresses must not take everybody's place.
+const RETRY_ABOVE: usize = 64;
+
+/// How a server talks.
+pub(crate) fn server_config() -> TransportConfig {
+    let mut config = client_config();
+    config.receive_window(VarInt::from_u32(UNJOINED_WINDOW));
+    config
+}
+
+/// Lets a client that has joined have more in flight.
+pub(crate) fn widen(connection: &quinn::Connection) {
+    connection.set_receive_window(VarInt::from_u32(JOINED_WINDOW));
+}
+
+/// How a client talks.
+pub(crate) fn client_config() -> TransportConfig {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(IDLE.try_into().expect("a short time")))
@@ -55,11 +78,12 @@ pub fn listen(
     addr: SocketAddr,
     keeper: Keeper,
     certificate: &Certificate,
+    places: Places,
 ) -> io::Result<TaskEndpoint<Running>> {
     let tls = certificate.server_config(&[ALPN]).map_err(io::Error::other)?;
     let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
     let mut server = quinn::ServerConfig::with_crypto(Arc::new(tls));
-    server.transport_config(Arc::new(transport_config())).migration(false).max_incoming(MAX_INCOMING);
+    server.transport_config(Arc::new(server_config())).migration(false).max_incoming(MAX_INCOMING);
     let issuer = Issuer::new();
     let mut config = EndpointConfig::default();
     let issued = issuer.clone();
@@ -68,24 +92,33 @@ pub fn listen(
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let socket = runtime.wrap_udp_socket(UdpSocket::bind(addr)?)?;
     let (reporter, events) = reports();
-    let filter = Arc::new(Filter::new(socket, keeper, issuer, reporter.clone()));
+    let filter = Arc::new(Filter::new(socket, keeper.clone(), issuer, reporter.clone()));
     let endpoint = quinn::Endpoint::new_with_abstract_socket(config, Some(server), filter, runtime)?;
     let local_addr = endpoint.local_addr()?;
-    let task = Running::spawn(accept(endpoint, reporter.clone()));
+    let task = Running::spawn(accept(endpoint, keeper, places, reporter.clone()));
     Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), None, task))
 }
 
-async fn accept(endpoint: quinn::Endpoint, reporter: Reporter) {
-    let places = Places::new();
+async fn accept(endpoint: quinn::Endpoint, keeper: Keeper, places: Places, reporter: Reporter) {
+    let opening = Arc::new(AtomicUsize::new(0));
     while let Some(incoming) = endpoint.accept().await {
+        let must_show_address = keeper.is_open() && opening.load(Ordering::Relaxed) >= RETRY_ABOVE;
+        if must_show_address && !incoming.remote_address_validated() {
+            // It is ready to be retried, since its address is not validated.
+            let _ = incoming.retry();
+            continue;
+        }
         let Some(place) = places.take(incoming.remote_address().ip()) else {
             reporter.ignore();
             incoming.ignore();
             continue;
         };
-        let reporter = reporter.clone();
+        let (opening, reporter) = (opening.clone(), reporter.clone());
+        opening.fetch_add(1, Ordering::Relaxed);
         tokio::spawn(async move {
-            match incoming.await {
+            let opened = incoming.await;
+            opening.fetch_sub(1, Ordering::Relaxed);
+            match opened {
                 Ok(connection) => serve(connection, place, reporter).await,
                 Err(_) => reporter.ignore(),
             }
@@ -103,10 +136,10 @@ pub fn connect(
 ) -> io::Result<TaskEndpoint<()>> {
     let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let endpoint = quinn::Endpoint::client(SocketAddr::new(any, 0))?;
-    let tls = client_config(trust, &[ALPN]).map_err(io::Error::other)?;
+    let tls = tls::client_config(trust, &[ALPN]).map_err(io::Error::other)?;
     let tls = QuicClientConfig::try_from(tls).map_err(io::Error::other)?;
     let mut config = quinn::ClientConfig::new(Arc::new(tls));
-    config.transport_config(Arc::new(transport_config()));
+    config.transport_config(Arc::new(client_config()));
     config.initial_dst_cid_provider(Arc::new(move || {
         ConnectionId::new(&key.connection_id(unix_seconds(), random()))
     }));
@@ -162,6 +195,10 @@ impl Session for quinn::Connection {
     fn send(&self, datagram: Vec<u8>) {
         // Too long cannot be; a lost connection is noticed elsewhere.
         let _ = self.send_datagram(datagram.into());
+    }
+
+    fn widen(&self) {
+        widen(self);
     }
 
     fn shut(&self) {

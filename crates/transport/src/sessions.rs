@@ -53,6 +53,8 @@ pub(crate) trait Session: Clone + Send + Sync + 'static {
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Writer, Self::Reader)>> + Send;
     fn receive(&self) -> impl Future<Output = io::Result<Vec<u8>>> + Send;
     fn send(&self, datagram: Vec<u8>);
+    /// Lets the other side, which has joined, have more in flight.
+    fn widen(&self);
     fn shut(&self);
 }
 
@@ -60,10 +62,9 @@ type Lane<S> = (<S as Session>::Writer, <S as Session>::Reader);
 type Lanes<S> = [Lane<S>; LANES];
 
 /// Runs the server's side of a connection until it ends.
-pub(crate) async fn serve<S: Session>(session: S, mut place: Place, reporter: Reporter) {
+pub(crate) async fn serve<S: Session>(session: S, _place: Place, reporter: Reporter) {
     match tokio::time::timeout(HELLO_DEADLINE, accept_lanes(&session)).await {
         Ok(Ok((lanes, hello))) => {
-            place.opened();
             let (outbox, inbox) = connection();
             let (link, from) = (reporter.new_link(), session.remote());
             if reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await {
@@ -225,6 +226,7 @@ async fn pass_on<S: Session>(
                         return Err(Gone::Failed("the other side stopped a lane".into()));
                     }
                 }
+                Some(Command::Joined) => session.widen(),
                 Some(Command::Answer { .. } | Command::Say(_)) => {}
                 None => return Ok(()),
             },

@@ -1,11 +1,14 @@
-//! What a listener for browsers is told: whose pages may connect, and what it shows to those who only look.
+//! What a listener for browsers is told: by which names it is reached, whose pages may connect, and what it shows to those who
+//! only look.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use bytes::Bytes;
 pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
+
+use crate::places::Places;
 
 /// Answers requests that do not ask for a link. It is called on the thread that runs the links, so it looks things up and
 /// does not work them out.
@@ -60,6 +63,8 @@ pub struct Site {
     /// Whether a proxy stands before it, which says who really asks (`X-Forwarded-For`) and for which host. Only where
     /// nobody else reaches the port: whoever does could say anything.
     pub behind_proxy: bool,
+    /// How many connections there may be.
+    pub places: Places,
 }
 
 impl From<Origins> for Site {
@@ -76,6 +81,41 @@ pub struct Origins {
     pub allowed: Vec<String>,
     /// Pages that came from this port of the host they connect to are welcome as well.
     pub pages_port: Option<u16>,
+    /// Names of this server besides those of the origins above.
+    pub names: Vec<String>,
+}
+
+/// What the machine calls itself, if it does.
+static OWN_NAME: LazyLock<Option<String>> = LazyLock::new(|| {
+    #[cfg(target_os = "linux")]
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    #[cfg(not(target_os = "linux"))]
+    let name = std::env::var("COMPUTERNAME").or_else(|_| std::env::var("HOSTNAME")).ok();
+    name.filter(|name| !name.is_empty())
+});
+
+impl Origins {
+    /// Whether this is a name of this server, with or without a port. A page of another site can point its own name at this
+    /// machine (DNS rebinding); to the browser it is then a page of this server, which only the name gives away. So only those
+    /// names pass that nobody else can have: addresses, names of this machine and its local network, and what was configured.
+    pub fn knows(&self, host: &str) -> bool {
+        let (name, _) = split_port(host);
+        let is_address = name.parse::<Ipv4Addr>().is_ok()
+            || name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).is_some_and(is_ipv6);
+        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+        let is_within = |name: &str, zone| name.strip_suffix(zone).is_some_and(|name| name.ends_with('.'));
+        let of_origins = self.allowed.iter().filter_map(|origin| origin.split_once("://"));
+        let mut own = { of_origins }
+            .map(|(_, host)| split_port(host).0)
+            .chain(self.names.iter().map(String::as_str))
+            .chain(OWN_NAME.as_deref());
+        let is_local = name == "localhost" || is_within(&name, "localhost") || is_within(&name, "local");
+        is_address || is_local || own.any(|own| !own.is_empty() && own.eq_ignore_ascii_case(&name))
+    }
+}
+
+fn is_ipv6(text: &str) -> bool {
+    text.parse::<Ipv6Addr>().is_ok()
 }
 
 impl Origins {
@@ -106,27 +146,47 @@ fn split_port(authority: &str) -> (&str, Option<u16>) {
 }
 
 /// Who asks and for which host, as far as the headers say.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Caller<'a> {
     /// Named by a proxy.
     pub ip: Option<IpAddr>,
     /// The host that was asked for.
-    pub host: Option<&'a str>,
+    pub host: &'a str,
+}
+
+/// Why a request is not answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum BadHost<'a> {
+    /// It names no host.
+    Missing,
+    /// It names several: proxies and servers may each believe another one.
+    Several,
+    /// It names one that this server is not.
+    Unknown(&'a str),
 }
 
 impl Site {
-    /// Reads the headers, those of a proxy only if there is one.
-    pub(crate) fn caller<'a>(&self, headers: &'a HeaderMap) -> Caller<'a> {
-        let host = text(headers, header::HOST.as_str());
-        if !self.behind_proxy {
-            return Caller { ip: None, host };
+    /// Reads the headers, those of a proxy only if there is one. Every host that is named has to be known.
+    pub(crate) fn caller<'a>(&self, request: &'a Request<()>) -> Result<Caller<'a>, BadHost<'a>> {
+        let headers = request.headers();
+        let mut hosts = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or("?"));
+        let host = hosts.next().ok_or(BadHost::Missing)?;
+        if hosts.next().is_some() {
+            return Err(BadHost::Several);
         }
         // A list grows at its end, so only its last entry was written by the proxy that called us.
         let last = |name| {
             let value = headers.get_all(name).iter().next_back()?.to_str().ok()?;
-            value.rsplit(',').next().map(str::trim)
+            value.rsplit(',').next().map(str::trim).filter(|_| self.behind_proxy)
         };
+        let forwarded = last("x-forwarded-host");
+        let in_target = request.uri().authority().map(hyper::http::uri::Authority::as_str);
+        let mut named = [Some(host), forwarded, in_target].into_iter().flatten();
+        if let Some(unknown) = named.find(|host| !self.origins.knows(host)) {
+            return Err(BadHost::Unknown(unknown));
+        }
         let ip = last("x-forwarded-for").and_then(|ip| ip.trim_matches(['[', ']']).parse().ok());
-        Caller { ip, host: last("x-forwarded-host").or(host) }
+        Ok(Caller { ip, host: forwarded.unwrap_or(host) })
     }
 }
 
@@ -141,7 +201,7 @@ mod tests {
 
     #[test]
     fn pages_of_the_same_host_may_connect_and_of_another_port_only_if_it_is_theirs() {
-        let origins = Origins { allowed: vec!["https://friend.example".into()], pages_port: None };
+        let origins = Origins { allowed: vec!["https://friend.example".into()], ..Origins::default() };
         let admit = |origins: &Origins, origin, host| origins.admit(Some(origin), Some(host));
         assert!(origins.admit(None, None));
         assert!(!origins.admit(Some("http://a"), None));
@@ -166,19 +226,109 @@ mod tests {
     }
 
     #[test]
-    fn only_the_proxys_own_word_counts_and_only_where_there_is_one() {
-        let mut headers = HeaderMap::new();
-        headers.insert("host", "inside:8080".parse().unwrap());
-        headers.append("x-forwarded-for", "6.6.6.6".parse().unwrap());
-        headers.append("x-forwarded-for", "7.7.7.7, 2001:db8::1".parse().unwrap());
-        headers.insert("x-forwarded-host", "evil.example, example.org".parse().unwrap());
+    fn a_server_answers_to_addresses_local_names_and_its_own() {
+        let origins = Origins {
+            allowed: vec!["https://play.example.org".into(), "http://Games.example:8080".into()],
+            names: vec!["host1.example.net".into()],
+            ..Origins::default()
+        };
+        let own = OWN_NAME.clone().unwrap_or_else(|| "localhost".into());
+        for known in [
+            "127.0.0.1",
+            "192.168.1.7:8080",
+            "[::1]:8080",
+            "[2001:db8::7]",
+            "localhost",
+            "LocalHost:8080",
+            "localhost.",
+            "app.localhost:1",
+            "box.local",
+            "box.local.:8080",
+            "play.example.org",
+            "PLAY.example.org:8443",
+            "games.example:9",
+            "host1.example.net:8081",
+            &own,
+            &format!("{own}:8080"),
+        ] {
+            assert!(origins.knows(known), "{known}");
+        }
+        for foreign in [
+            "",
+            ":8080",
+            "evil.example",
+            "evil.example:8080",
+            "play.example.org.evil.example",
+            "xplay.example.org",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "evillocalhost",
+            ".",
+            "local",
+            "mylocal",
+            "[::1",
+            "::1",
+            "1.2.3",
+            "play.example.org:x",
+            "127.0.0.1:x",
+            "?",
+            "a b",
+            "127.0.0.1@evil.example",
+            "[evil]",
+        ] {
+            assert!(!origins.knows(foreign), "{foreign}");
+        }
+    }
+
+    /// A request with these headers.
+    fn request(target: &str, headers: &[(&'static str, &str)]) -> Request<()> {
+        let mut request = Request::builder().uri(target);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap()
+    }
+
+    #[test]
+    fn a_request_names_one_host_and_it_is_this_one() {
         let site = Site::default();
-        let caller = site.caller(&headers);
-        assert_eq!((caller.ip, caller.host), (None, Some("inside:8080")));
-        let site = Site { behind_proxy: true, ..Site::default() };
-        let caller = site.caller(&headers);
-        assert_eq!((caller.ip, caller.host), ("2001:db8::1".parse().ok(), Some("example.org")));
-        headers.append("x-forwarded-for", "unknown".parse().unwrap());
-        assert_eq!(site.caller(&headers).ip, None);
+        let caller = |target: &str, headers: &[(&'static str, &str)]| {
+            site.caller(&request(target, headers))
+                .map(|caller| caller.host.to_owned())
+                .map_err(|bad| format!("{bad:?}"))
+        };
+        assert_eq!(caller("/", &[("host", "localhost:80")]), Ok("localhost:80".into()));
+        assert_eq!(caller("/", &[]), Err("Missing".into()));
+        assert_eq!(caller("/", &[("host", "localhost"), ("host", "localhost")]), Err("Several".into()));
+        assert_eq!(caller("/", &[("host", "evil.example")]), Err("Unknown(\"evil.example\")".into()));
+        let absolute = caller("http://evil.example/", &[("host", "localhost")]);
+        assert_eq!(absolute, Err("Unknown(\"evil.example\")".into()));
+        assert!(caller("http://localhost/", &[("host", "localhost")]).is_ok());
+    }
+
+    #[test]
+    fn only_the_proxys_own_word_counts_and_only_where_there_is_one() {
+        let origins = Origins { allowed: vec!["https://example.org".into()], ..Origins::default() };
+        let site = Site { origins, ..Site::default() };
+        let asked = request(
+            "/",
+            &[
+                ("host", "127.0.0.1:8080"),
+                ("x-forwarded-for", "6.6.6.6"),
+                ("x-forwarded-for", "7.7.7.7, 2001:db8::1"),
+                ("x-forwarded-host", "evil.example, example.org"),
+            ],
+        );
+        assert_eq!(site.caller(&asked), Ok(Caller { ip: None, host: "127.0.0.1:8080" }));
+        let site = Site { behind_proxy: true, ..site };
+        let ip = "2001:db8::1".parse().ok();
+        assert_eq!(site.caller(&asked), Ok(Caller { ip, host: "example.org" }));
+        let unnamed = request("/", &[("host", "example.org"), ("x-forwarded-for", "unknown")]);
+        assert_eq!(site.caller(&unnamed), Ok(Caller { ip: None, host: "example.org" }));
+        // A proxy that passes a header of its visitors on does not make them trustworthy.
+        let own_word = request("/", &[("host", "evil.example"), ("x-forwarded-host", "example.org")]);
+        assert_eq!(site.caller(&own_word), Err(BadHost::Unknown("evil.example")));
+        let own_word = request("/", &[("host", "example.org"), ("x-forwarded-host", "evil.example")]);
+        assert_eq!(site.caller(&own_word), Err(BadHost::Unknown("evil.example")));
     }
 }

@@ -68,6 +68,7 @@ pub(crate) enum Command {
     Datagram(Vec<u8>),
     Stream(LaneId, Vec<u8>),
     Say(Words),
+    Joined,
 }
 
 /// The way to a connection's task. Dropping it ends the connection after what has been sent, if that does not take
@@ -118,6 +119,7 @@ impl Command {
                 bytes.len()
             }
             Command::Say(words) => words.len(),
+            Command::Joined => 0,
         }
     }
 }
@@ -290,6 +292,10 @@ impl<T> Endpoint for TaskEndpoint<T> {
             }
         }
         Poll::Ready(Ok(()))
+    }
+
+    fn joined(&mut self, link: LinkId) {
+        self.send(link, Command::Joined);
     }
 
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {

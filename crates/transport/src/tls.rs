@@ -11,7 +11,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{
     CryptoProvider, ring::default_provider, verify_tls12_signature, verify_tls13_signature,
 };
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -136,6 +136,16 @@ pub enum CertificateError {
     #[error("a certificate cannot be made: {0}")]
     Make(#[from] rcgen::Error),
     /// The certificate and the key do not work together.
+    #[error("the certificate {} and the key {} cannot be used: {error}", chain.display(), key.display())]
+    Unusable {
+        /// The file of the certificate.
+        chain: PathBuf,
+        /// The file of its key.
+        key: PathBuf,
+        /// Why not.
+        error: rustls::Error,
+    },
+    /// The certificate and the key do not work together.
     #[error("the certificate cannot be used: {0}")]
     Tls(#[from] rustls::Error),
 }
@@ -236,15 +246,44 @@ fn read(chain_path: &Path, key_path: &Path) -> Result<ChainAndKey, CertificateEr
         return Err(pem(chain_path, "a certificate chain")(rustls::pki_types::pem::Error::NoItemsFound));
     }
     let key = PrivateKeyDer::from_pem_file(key_path).map_err(pem(key_path, "a private key"))?;
+    let together = CertifiedKey::from_der(chain.clone(), key.clone_key(), &default_provider());
+    together.map_err(|error| CertificateError::Unusable {
+        chain: chain_path.to_owned(),
+        key: key_path.to_owned(),
+        error,
+    })?;
     Ok((chain, key))
 }
 
-/// Reads the kept one if it is young, makes and writes another if not.
+/// Whether what a file holds is wrong, rather than that it cannot be read.
+fn is_damage(error: &CertificateError) -> bool {
+    let cannot_read =
+        |error: &CertificateError| matches!(error, CertificateError::Pem { error: PemError::Io(_), .. });
+    matches!(error, CertificateError::Pem { .. } | CertificateError::Unusable { .. }) && !cannot_read(error)
+}
+
+/// Keeps damaged files under another name.
+fn set_aside(paths: [&Path; 2], why: &CertificateError) -> Result<(), CertificateError> {
+    for path in paths {
+        let mut aside = path.as_os_str().to_owned();
+        aside.push(".damaged");
+        let aside = PathBuf::from(aside);
+        fs::rename(path, &aside).map_err(|error| CertificateError::File { path: path.to_owned(), error })?;
+        tracing::warn!(file = %path.display(), kept_as = %aside.display(), "a self-signed certificate is damaged and is made anew");
+    }
+    tracing::warn!(%why, "what was wrong with the certificate; clients that pin it need the new hash");
+    Ok(())
+}
+
+/// Reads the kept one if it is young, makes and writes another if not, or if it is damaged.
 fn keep(folder: &Path, purpose: Purpose, names: &[String]) -> Result<ChainAndKey, CertificateError> {
     let (chain_path, key_path) = kept_files(folder, purpose);
     let age = fs::metadata(&chain_path).and_then(|data| data.modified()).map(|at| at.elapsed());
     if matches!(age, Ok(Ok(age)) if age < purpose.renew_after()) && key_path.exists() {
-        return read(&chain_path, &key_path);
+        match read(&chain_path, &key_path) {
+            Err(error) if is_damage(&error) => set_aside([&chain_path, &key_path], &error)?,
+            result => return result,
+        }
     }
     let (chain, key) = make(names, purpose)?;
     write_pem(&key_path, "PRIVATE KEY", key.secret_der())?;
@@ -371,6 +410,51 @@ mod tests {
         assert!(browsers.renew().unwrap());
         assert_eq!(listener.hash(), browsers.hash(), "every listener has the new one");
         assert_eq!(keep(Purpose::Browsers).hash(), browsers.hash());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_kept_certificate_is_set_aside_and_made_anew() {
+        let folder = folder();
+        let names = ["localhost".to_owned()];
+        let (chain, key) = kept_files(&folder, Purpose::Native);
+        let (_, other_key) = kept_files(&folder, Purpose::Browsers);
+        Certificate::kept_in(&folder, Purpose::Browsers, &names).unwrap();
+        let damages: [&dyn Fn(); 5] = [
+            &|| fs::write(&chain, "no certificate").unwrap(),
+            &|| fs::write(&chain, "").unwrap(),
+            &|| fs::write(&key, b"\xff\x00\xfe").unwrap(),
+            &|| fs::write(&key, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap(),
+            &|| {
+                fs::copy(&other_key, &key).unwrap();
+            },
+        ];
+        for (at, damage) in damages.iter().enumerate() {
+            let before = Certificate::kept_in(&folder, Purpose::Native, &names).unwrap().hash();
+            damage();
+            let after = Certificate::kept_in(&folder, Purpose::Native, &names).unwrap();
+            assert_ne!(after.hash(), before, "damage {at}");
+            for path in [&chain, &key] {
+                assert!(path.with_extension("pem.damaged").exists(), "damage {at}: {}", path.display());
+            }
+            assert_eq!(Certificate::kept_in(&folder, Purpose::Native, &names).unwrap().hash(), after.hash());
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_configured_certificate_that_cannot_be_used_names_its_files() {
+        let folder = folder();
+        for purpose in [Purpose::Native, Purpose::Browsers] {
+            Certificate::kept_in(&folder, purpose, &["localhost".to_owned()]).unwrap();
+        }
+        let (chain, key) = kept_files(&folder, Purpose::Native);
+        let (_, other_key) = kept_files(&folder, Purpose::Browsers);
+        let said = Certificate::load(&chain, &other_key).unwrap_err().to_string();
+        assert!(said.contains("native.cert.pem") && said.contains("browsers.key.pem"), "{said}");
+        fs::write(&key, "").unwrap();
+        let said = Certificate::load(&chain, &key).unwrap_err().to_string();
+        assert!(said.contains("native.key.pem") && said.contains("a private key"), "{said}");
         fs::remove_dir_all(folder).unwrap();
     }
 

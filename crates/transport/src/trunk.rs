@@ -42,7 +42,7 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 
 /// So many handshakes of callers at once, and of one address: whoever does not have the key takes nobody's place.
 const MAX_HANDSHAKES: usize = 1_024;
-const MAX_HANDSHAKES_EACH: u32 = 64;
+const MAX_HANDSHAKES_EACH: usize = 64;
 
 /// How long last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);

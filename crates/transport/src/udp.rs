@@ -11,8 +11,10 @@ use tokio::net::UdpSocket;
 
 use crate::batch::{Outgoing, Received};
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
+use crate::firsts::Firsts;
 use crate::keeper::Keeper;
 use crate::noise::{Called, Calling, FirstTag, Psk, Seal, Stranger};
+use crate::pace::network;
 
 /// The kernel's buffers: a tenth of a second of a full 100 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -20,13 +22,8 @@ const SOCKET_BUFFER: usize = 4 << 20;
 /// How many links one socket carries.
 pub const MAX_LINKS: usize = 20_000;
 
-/// First packets with a good proof that one address may send: so many at once, so many a second after that. Those who
-/// know the passphrase can still not fill the table alone.
-const FIRST_BURST: u32 = 256;
-const FIRST_PER_SECOND: u32 = 32;
-
-/// How many addresses the above is remembered for; beyond it, all are forgotten and start anew.
-const MAX_BUCKETS: usize = 4_096;
+/// How many of them one address may have, of IPv6 one network.
+pub const MAX_LINKS_EACH: usize = 512;
 
 /// When a client sends its first packet again, counted from the start; then it gives up.
 const RETRY_AT_MS: [u64; 8] = [100, 250, 500, 900, 1_400, 2_000, 3_000, 4_000];
@@ -42,11 +39,16 @@ const MAX_SEEN: usize = 32_768;
 /// Receive errors in a row after which the socket is given up: a lack of memory passes.
 const MAX_ERRORS: u32 = 100;
 
-/// An open link. `repeat` is there until the client has shown that our answer arrived.
+/// A link that has been answered.
 struct Peer {
     link: LinkId,
     seal: Seal,
-    repeat: Option<Repeat>,
+}
+
+/// One whose client has not shown that our answer arrived: its address may be made up.
+struct Fresh {
+    peer: Peer,
+    repeat: Repeat,
 }
 
 /// A first packet, and the answer it gets when it comes again from its address, for as long as a client would try.
@@ -82,11 +84,6 @@ impl Call {
     fn next_at(&self) -> Time {
         self.since.plus_micros(RETRY_AT_MS.get(self.tries).unwrap_or(&GIVE_UP_AT_MS) * 1_000)
     }
-}
-
-struct Bucket {
-    tokens: u32,
-    filled_at: Time,
 }
 
 /// A server's passphrase, in the form that first packets are checked with.
@@ -138,6 +135,14 @@ impl Seen {
         }
         self.new.insert(tag);
     }
+
+    /// Lets a first packet be taken once more.
+    fn forget(&mut self, first: &[u8]) {
+        if let Some(tag) = first.first_chunk() {
+            self.new.remove(tag);
+            self.old.remove(tag);
+        }
+    }
 }
 
 /// A socket with many links, or one link to a server.
@@ -146,14 +151,18 @@ pub struct UdpEndpoint {
     received: Option<Received>,
     outgoing: Outgoing,
     peers: HashMap<SocketAddr, Peer>,
+    fresh: HashMap<SocketAddr, Fresh>,
     addresses: HashMap<LinkId, SocketAddr>,
+    /// How many links each address has.
+    of_address: HashMap<IpAddr, usize>,
     callers: HashMap<LinkId, Caller>,
     refusals: VecDeque<(SocketAddr, Repeat)>,
-    buckets: HashMap<IpAddr, Bucket>,
+    firsts: Firsts,
     guard: Option<Guard>,
     call: Option<Call>,
     next_link: u64,
     max_links: usize,
+    max_links_each: usize,
     plain: Vec<u8>,
     errors: u32,
     stats: EndpointStats,
@@ -170,6 +179,12 @@ impl UdpEndpoint {
     /// Carries fewer links at once than [`MAX_LINKS`].
     pub fn with_max_links(mut self, max_links: usize) -> UdpEndpoint {
         self.max_links = max_links;
+        self
+    }
+
+    /// Lets one address have another number of links than [`MAX_LINKS_EACH`].
+    pub fn with_max_links_each(mut self, max_links_each: usize) -> UdpEndpoint {
+        self.max_links_each = max_links_each;
         self
     }
 
@@ -192,14 +207,17 @@ impl UdpEndpoint {
             received: Some(Received::new()),
             outgoing: Outgoing::new(),
             peers: HashMap::new(),
+            fresh: HashMap::new(),
             addresses: HashMap::new(),
+            of_address: HashMap::new(),
             callers: HashMap::new(),
             refusals: VecDeque::new(),
-            buckets: HashMap::new(),
+            firsts: Firsts::default(),
             guard: None,
             call: None,
             next_link: 0,
             max_links: MAX_LINKS,
+            max_links_each: MAX_LINKS_EACH,
             plain: Vec::new(),
             errors: 0,
             stats: EndpointStats::default(),
@@ -207,13 +225,19 @@ impl UdpEndpoint {
     }
 
     fn on_packet(&mut self, now: Time, from: SocketAddr, packet: &[u8], sink: &mut dyn FnMut(Arrival<'_>)) {
-        if let Some(peer) = self.peers.get_mut(&from) {
-            if peer.seal.open(packet, &mut self.plain) {
-                peer.repeat = None;
-                return sink(Arrival::Datagram { link: peer.link, bytes: &self.plain });
+        if let Some(peer) = self.peers.get_mut(&from)
+            && peer.seal.open(packet, &mut self.plain)
+        {
+            return sink(Arrival::Datagram { link: peer.link, bytes: &self.plain });
+        }
+        if let Some(fresh) = self.fresh.get_mut(&from) {
+            if fresh.peer.seal.open(packet, &mut self.plain) {
+                let link = fresh.peer.link;
+                self.on_met(from);
+                return sink(Arrival::Datagram { link, bytes: &self.plain });
             }
-            if let Some(repeat) = peer.repeat.as_ref().filter(|repeat| repeat.is_of(now, packet)) {
-                return self.outgoing.push(from, |out| out.extend_from_slice(&repeat.answer));
+            if fresh.repeat.is_of(now, packet) {
+                return self.outgoing.push(from, |out| out.extend_from_slice(&fresh.repeat.answer));
             }
         }
         let known = match &mut self.call {
@@ -221,6 +245,35 @@ impl UdpEndpoint {
             None => self.on_first(now, from, packet, sink),
         };
         self.stats.ignored += u64::from(known.is_err());
+    }
+
+    /// A client has shown that our answer arrived. Only now does its link take the place of an older one of its address: a first
+    /// packet with a made-up address ends nothing.
+    fn on_met(&mut self, from: SocketAddr) {
+        let Some(fresh) = self.fresh.remove(&from) else { return };
+        if let Some(old) = self.peers.insert(from, fresh.peer) {
+            // The client started again; its old link will time out.
+            self.forget_address(old.link);
+        }
+    }
+
+    fn forget_address(&mut self, link: LinkId) -> Option<SocketAddr> {
+        let addr = self.addresses.remove(&link)?;
+        let ip = network(addr.ip());
+        if let Some(count) = self.of_address.get_mut(&ip) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_address.remove(&ip);
+            }
+        }
+        Some(addr)
+    }
+
+    /// Whether one more link would be too many, of all or of an address.
+    fn is_full(&self, ip: IpAddr) -> bool {
+        let links = self.addresses.len() + self.callers.len();
+        links >= self.max_links
+            || self.of_address.get(&network(ip)).is_some_and(|count| *count >= self.max_links_each)
     }
 
     /// What may be the answer to our call.
@@ -234,7 +287,7 @@ impl UdpEndpoint {
         match call.calling.on_answer(packet) {
             Ok(answer) => {
                 let seal = call.calling.seal()?;
-                self.peers.insert(from, Peer { link: CALL, seal, repeat: None });
+                self.peers.insert(from, Peer { link: CALL, seal });
                 self.addresses.insert(CALL, from);
                 sink(Arrival::Answer { link: CALL, bytes: &answer });
                 Ok(())
@@ -261,7 +314,7 @@ impl UdpEndpoint {
             return Ok(());
         }
         let tag = self.guard.as_mut().ok_or(Stranger)?.check(packet)?;
-        if self.peers.len() + self.callers.len() >= self.max_links || !self.take_token(now, from.ip()) {
+        if self.is_full(from.ip()) || !self.firsts.take(now, from.ip()) {
             // The client tries again.
             return Err(Stranger);
         }
@@ -271,21 +324,6 @@ impl UdpEndpoint {
         self.callers.insert(link, Caller { from, called, first: packet.to_vec(), since: now });
         sink(Arrival::Hello { link, from, bytes: &hello });
         Ok(())
-    }
-
-    fn take_token(&mut self, now: Time, ip: IpAddr) -> bool {
-        if self.buckets.len() >= MAX_BUCKETS {
-            self.buckets.clear();
-        }
-        let bucket = self.buckets.entry(ip).or_insert(Bucket { tokens: FIRST_BURST, filled_at: now });
-        let earned = now.micros_since(bucket.filled_at) * u64::from(FIRST_PER_SECOND) / 1_000_000;
-        if earned > 0 {
-            bucket.tokens = bucket.tokens.saturating_add(earned as u32).min(FIRST_BURST);
-            bucket.filled_at = now;
-        }
-        let has = bucket.tokens > 0;
-        bucket.tokens = bucket.tokens.saturating_sub(1);
-        has
     }
 
     /// Calls again, or gives up.
@@ -346,6 +384,11 @@ impl Endpoint for UdpEndpoint {
         self.call.as_ref().map(Call::next_at)
     }
 
+    /// A first packet is answered before its sender has shown that it receives anything.
+    fn are_sources_proven(&self) -> bool {
+        false
+    }
+
     fn answer(&mut self, link: LinkId, bytes: &[u8], open: bool) {
         let Some(Caller { from, called, first, since }) = self.callers.remove(&link) else { return };
         let Ok((answer, seal)) = called.answer(bytes) else { return };
@@ -353,9 +396,11 @@ impl Endpoint for UdpEndpoint {
         let repeat = Repeat { first, answer, until: since.plus_micros(GIVE_UP_AT_MS * 1_000) };
         if open {
             self.addresses.insert(link, from);
-            let old = self.peers.insert(from, Peer { link, seal, repeat: Some(repeat) });
-            // The client started again; its old link will time out.
-            old.map(|old| self.addresses.remove(&old.link));
+            *self.of_address.entry(network(from.ip())).or_default() += 1;
+            let fresh = Fresh { peer: Peer { link, seal }, repeat };
+            if let Some(old) = self.fresh.insert(from, fresh) {
+                self.forget_address(old.peer.link);
+            }
         } else {
             self.refusals.truncate(KEPT_REFUSALS - 1);
             self.refusals.push_front((from, repeat));
@@ -364,7 +409,9 @@ impl Endpoint for UdpEndpoint {
 
     fn send_datagram(&mut self, link: LinkId, bytes: &[u8]) {
         let Some(addr) = self.addresses.get(&link) else { return };
-        let Some(peer) = self.peers.get_mut(addr) else { return };
+        let fresh = self.fresh.get_mut(addr).map(|fresh| &mut fresh.peer);
+        let mut peers = fresh.into_iter().chain(self.peers.get_mut(addr));
+        let Some(peer) = peers.find(|peer| peer.link == link) else { return };
         self.outgoing.push(*addr, |out| peer.seal.seal(bytes, out));
         if self.outgoing.is_full() {
             self.flush();
@@ -377,8 +424,15 @@ impl Endpoint for UdpEndpoint {
 
     fn drop_link(&mut self, link: LinkId) {
         self.callers.remove(&link);
-        if let Some(addr) = self.addresses.remove(&link) {
+        let Some(addr) = self.forget_address(link) else { return };
+        if self.peers.get(&addr).is_some_and(|peer| peer.link == link) {
             self.peers.remove(&addr);
+        }
+        if self.fresh.get(&addr).is_some_and(|fresh| fresh.peer.link == link)
+            && let (Some(fresh), Some(guard)) = (self.fresh.remove(&addr), &mut self.guard)
+        {
+            // The client may try again: it has not been let in.
+            guard.seen.forget(&fresh.repeat.first);
         }
     }
 

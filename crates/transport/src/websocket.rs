@@ -82,7 +82,7 @@ pub(crate) async fn serve_link<S: Io>(
     stream: S,
     early: Bytes,
     from: SocketAddr,
-    mut place: Place,
+    _place: Place,
     reporter: &Reporter,
 ) -> Option<()> {
     let (writer, mut reader) = open(stream, early, config()).await;
@@ -90,7 +90,6 @@ pub(crate) async fn serve_link<S: Io>(
     if hello.len() > MAX_HELLO {
         return None;
     }
-    place.opened();
     accept(writer, reader, from, hello, reporter).await
 }
 
@@ -291,7 +290,7 @@ pub(crate) async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gon
                     Some(Message::binary(bytes))
                 }
                 Command::Say(Words::Text(text)) => Some(Message::text(text)),
-                Command::Answer { .. } | Command::Datagram(_) => None,
+                Command::Answer { .. } | Command::Datagram(_) | Command::Joined => None,
             };
             if let Some(message) = message
                 && let Err(error) = writer.feed(message).await
@@ -318,6 +317,11 @@ pub(crate) fn failed(error: &WsError) -> Gone {
         WsError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => Gone::Closed,
         WsError::AttackAttempt => Gone::Limit("only binary messages are taken"),
         WsError::Capacity(_) => Gone::Limit("a message is too long"),
+        // A server says why in a sentence.
+        WsError::Http(response) => {
+            let why = response.body().as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            Gone::Failed(format!("{} {}", response.status(), why.trim()).trim_end().to_owned())
+        }
         error => Gone::Failed(error.to_string()),
     }
 }

@@ -14,12 +14,13 @@ use wtransport::error::{ConnectionError, StreamOpeningError};
 use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 
 use crate::endpoint::CALL;
+use crate::http::report_unknown;
 use crate::places::Places;
-use crate::quic::transport_config;
+use crate::quic;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::site::Origins;
 use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
-use crate::tls::{Certificate, Trust, client_config};
+use crate::tls::{self, Certificate, Trust};
 
 /// The request must be here by then.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
@@ -33,8 +34,7 @@ const MAX_OPENING: usize = 1_024;
 /// HTTP/3 has streams of its own: the request, control, and two for header compression.
 const EXTRA_STREAMS: u32 = 4;
 
-fn h3_transport_config() -> quinn::TransportConfig {
-    let mut config = transport_config();
+fn with_h3(mut config: quinn::TransportConfig) -> quinn::TransportConfig {
     config
         .max_concurrent_bidi_streams(VarInt::from_u32(LANES as u32 + EXTRA_STREAMS))
         .max_concurrent_uni_streams(VarInt::from_u32(EXTRA_STREAMS));
@@ -46,22 +46,22 @@ pub fn listen(
     addr: SocketAddr,
     certificate: &Certificate,
     origins: Origins,
+    places: Places,
 ) -> io::Result<TaskEndpoint<Running>> {
     let tls = certificate.server_config(&[b"h3"]).map_err(io::Error::other)?;
     let config = ServerConfig::builder()
         .with_bind_address(addr)
-        .with_custom_tls_and_transport(tls, h3_transport_config())
+        .with_custom_tls_and_transport(tls, with_h3(quic::server_config()))
         .build();
     let endpoint = Endpoint::server(config)?;
     let local_addr = endpoint.local_addr()?;
     let (reporter, events) = reports();
-    let task = Running::spawn(accept(endpoint, Arc::new(origins), reporter.clone()));
+    let task = Running::spawn(accept(endpoint, Arc::new(origins), places, reporter.clone()));
     Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), None, task))
 }
 
-async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, reporter: Reporter) {
+async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, places: Places, reporter: Reporter) {
     let opening = Arc::new(AtomicUsize::new(0));
-    let places = Places::new();
     loop {
         let incoming = endpoint.accept().await;
         let under_way = opening.load(Ordering::Relaxed);
@@ -92,7 +92,12 @@ async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, reporter: Rep
 
 async fn open(incoming: IncomingSession, origins: &Origins) -> Option<Connection> {
     let request = incoming.await.ok()?;
-    if !origins.admit(request.origin(), Some(request.authority())) {
+    let host = request.authority();
+    let is_known = origins.knows(host);
+    if !is_known {
+        report_unknown(host);
+    }
+    if !is_known || !origins.admit(request.origin(), Some(host)) {
         request.forbidden().await;
         return None;
     }
@@ -101,10 +106,10 @@ async fn open(incoming: IncomingSession, origins: &Origins) -> Option<Connection
 
 /// Calls a server. The link has the id 0, and its first arrival is the answer or `Gone`.
 pub fn connect(authority: &str, trust: Trust, hello: Vec<u8>) -> io::Result<TaskEndpoint<()>> {
-    let tls = client_config(trust, &[b"h3"]).map_err(io::Error::other)?;
+    let tls = tls::client_config(trust, &[b"h3"]).map_err(io::Error::other)?;
     let config = ClientConfig::builder()
         .with_bind_default()
-        .with_custom_tls_and_transport(tls, h3_transport_config())
+        .with_custom_tls_and_transport(tls, with_h3(quic::client_config()))
         .build();
     let endpoint = Endpoint::client(config)?;
     let local_addr = endpoint.local_addr()?;
@@ -159,6 +164,10 @@ impl Session for Arc<Connection> {
     fn send(&self, datagram: Vec<u8>) {
         // Too long cannot be; a lost connection is noticed elsewhere.
         let _ = self.send_datagram(datagram);
+    }
+
+    fn widen(&self) {
+        quic::widen(self.quic_connection());
     }
 
     fn shut(&self) {

@@ -19,6 +19,8 @@ mod raw;
 mod silence;
 #[path = "it/steady.rs"]
 mod steady;
+#[path = "it/strain.rs"]
+mod strain;
 #[path = "it/stranger.rs"]
 mod stranger;
 #[path = "it/talk.rs"]

@@ -9,6 +9,7 @@ mod room;
 use sametick_arena::setup::MIN_SIZE;
 use sametick_arena::{Arena, Input, Own, Setup, look};
 use sametick_lockstep::message::Seated;
+use sametick_sim::contest::Contest;
 use sametick_sim::replica::{Entity, Hosted, Scene};
 use sametick_sim::{Game, Seat, Tick};
 
@@ -62,7 +63,9 @@ fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     let seats = options.players.clamp(1, MAX_PLAYERS);
     let bots = if options.bots { BOTS } else { 0 };
     // As small as it may be for so many: whoever comes alone should meet somebody soon.
-    (Setup { seed, size: MIN_SIZE, bots, seats, points: 0 }, seats)
+    let endless = || Setup { seed, size: MIN_SIZE, seats, points: 0, ..Setup::default() };
+    let setup = options.wanted(seed, seats).map_or_else(endless, |wanted| <Arena as Contest>::setup(&wanted));
+    (Setup { bots, ..setup }, seats)
 }
 
 /// The state's time.

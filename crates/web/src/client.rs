@@ -6,6 +6,7 @@ use sametick_lockstep::peer::Peer;
 use sametick_pong::Pong;
 use sametick_room::View;
 use sametick_wire::LaneId;
+use sametick_wire::hex::to_hex;
 use sametick_wire::identity::Token;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -162,6 +163,12 @@ impl Client {
     /// What the client is doing, as JSON.
     pub fn status(&self) -> String {
         to_json(&self.played.desk().status)
+    }
+
+    /// What brings the player back to their seat from another page, in hexadecimal; empty if nothing does yet. Another one after every
+    /// connection, which is a change of [`Client::status`], too. A secret.
+    pub fn claim(&self) -> String {
+        self.played.claim().map(|claim| to_hex(&claim)).unwrap_or_default()
     }
 
     /// What is shown in words and numbers, as JSON.

@@ -117,7 +117,7 @@ impl Figures {
             updates: stats.updates,
             updates_lost: stats.lost,
             buffer_ms: ms(stats.buffer_us as f64),
-            delay_ms: G::DELAY_MS,
+            delay_ms: u32::try_from(stats.delay_us / 1_000).unwrap_or(0),
             reconciliation_ms: Error { last: errors.last_ms, mean: errors.mean_ms(), max: errors.max_ms },
             corrections: errors.corrections,
             snaps: errors.snaps,

@@ -1,5 +1,6 @@
 //! What a page says when it begins, as JSON.
 
+use sametick_sim::contest::Wanted;
 use sametick_wire::Carrier;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::MAX_PASS;
@@ -9,6 +10,9 @@ use serde::Deserialize;
 
 /// In place of the git commit: the committed module cannot know in which commit it will be.
 pub const COMMIT: &str = "browser";
+
+/// The most bytes of a claim: twice those of the longest that there is.
+const MAX_CLAIM: usize = 128;
 
 /// How to play, where, and as whom.
 #[derive(Debug, Deserialize)]
@@ -30,6 +34,9 @@ pub struct Options {
     /// Who the player is: 32 hexadecimal digits that the server gave before.
     #[serde(default)]
     pub token: Option<String>,
+    /// What brings the player back to a seat that another page of this tab had, in hexadecimal.
+    #[serde(default)]
+    pub claim: Option<String>,
     /// What the host of a session gave to show who one is, in hexadecimal. It decides about everything else.
     #[serde(default)]
     pub pass: Option<String>,
@@ -37,6 +44,12 @@ pub struct Options {
     pub players: u16,
     /// Whether bots play.
     pub bots: bool,
+    /// Which of the game's [scenarios](sametick_sim::contest::Contest::SCENARIOS) it is then. Without one a game has no end of its own.
+    #[serde(default)]
+    pub scenario: Option<String>,
+    /// Where all its randomness comes from then; another one each time if this is not said.
+    #[serde(default)]
+    pub seed: Option<u64>,
     /// Whether strangers may be shown it.
     pub listed: bool,
     /// Only watch.
@@ -109,9 +122,20 @@ impl Options {
         }
     }
 
+    /// What the scenario asks for, if there is one.
+    pub fn wanted(&self, seed: u64, seats: u16) -> Option<Wanted<'_>> {
+        let scenario = Some(self.scenario.as_deref()?);
+        Some(Wanted { seed, seats, scenario, difficulty: 1 })
+    }
+
     /// Who the player is. What is no token is as if there were none.
     pub fn token(&self) -> Option<Token> {
         self.token.as_deref().and_then(Token::from_hex)
+    }
+
+    /// What brings the player back to their seat. What is no claim is as if there were none.
+    pub fn claim(&self) -> Option<Vec<u8>> {
+        self.claim.as_deref().and_then(|digits| read_hex(digits, MAX_CLAIM))
     }
 
     /// What shows as whom the player comes.

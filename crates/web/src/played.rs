@@ -78,6 +78,7 @@ pub(crate) trait Playing {
     fn drop_link(&mut self, now: Time, for_us: u64);
     fn leave(&mut self, now: Time);
     fn route_name(&self) -> &'static str;
+    fn claim(&self) -> Option<Vec<u8>>;
     fn frame(&mut self) -> Vec<f32>;
     fn ghost(&mut self) -> Vec<f32>;
 }
@@ -103,7 +104,7 @@ impl<S: OnScreen> Played<S> {
         let [.., a, b, c, d, e, f, g, h] = random;
         let plan = Plan {
             session: options.session.clone(),
-            join: S::join(options, u64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            join: S::join(options, options.seed.unwrap_or(u64::from_le_bytes([a, b, c, d, e, f, g, h]))),
             key: options.access_key()?,
             pass: options.pass()?,
             routes: options.routes.iter().map(|route| route.carrier()).collect(),
@@ -128,6 +129,7 @@ impl<S: OnScreen> Played<S> {
         };
         let mut client = Client::new(now, plan).map_err(|error| error.to_string())?;
         options.token().into_iter().for_each(|token| client.come_as(token));
+        options.claim().into_iter().for_each(|claim| client.come_back(claim));
         Ok(Played {
             client,
             routes: options.routes.clone(),
@@ -273,6 +275,10 @@ impl<S: OnScreen> Playing for Played<S> {
 
     fn route_name(&self) -> &'static str {
         self.routes.get(self.client.route()).map_or("", |route| route.name())
+    }
+
+    fn claim(&self) -> Option<Vec<u8>> {
+        self.client.side().and_then(S::claim)
     }
 
     fn frame(&mut self) -> Vec<f32> {

@@ -5,6 +5,7 @@ use sametick_pong::court::{DEPTH, UNIT};
 use sametick_pong::{
     Bar, Driver, Input, MAX_SPEED, Motion, Phase, Pong, Setup, View, Wall, What, setup, steer,
 };
+use sametick_sim::contest::Contest;
 use sametick_sim::{Seat, Tick};
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub struct Hud {
     server: Option<u16>,
     winner: Option<u16>,
     points: u8,
+    /// Whether no other game follows.
+    once: bool,
     hits: u16,
     court: Court,
     seats: Vec<Place>,
@@ -76,7 +79,11 @@ impl Pictured for Pong {
 
     fn setup(options: &Options, seed: u64) -> (Setup, u16) {
         let players = options.players.clamp(setup::MIN_PLAYERS.into(), setup::MAX_PLAYERS.into()) as u8;
-        (Setup { seed, players, bots: options.bots, ..Setup::default() }, players.into())
+        let endless = || Setup { seed, players, ..Setup::default() };
+        let wanted = options.wanted(seed, players.into());
+        let setup = wanted.map_or_else(endless, |wanted| <Pong as Contest>::setup(&wanted));
+        // Where people come and go, another game follows.
+        (Setup { bots: options.bots, once: false, ..setup }, players.into())
     }
 
     fn draw(&self, _: Option<Seat>, memory: &mut Memory, shapes: &mut Vec<Shape>) {
@@ -137,6 +144,7 @@ impl Pictured for Pong {
             server: server.map(|wall| wall.seat().0),
             winner: winner.map(|wall| wall.seat().0),
             points: self.rules.points,
+            once: self.rules.once,
             hits,
             court: Court { w: 2.0 * view.half[0], h: 2.0 * view.half[1] },
             seats: self.rules.court().open_walls().map(place).collect(),

@@ -6,7 +6,7 @@
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use sametick_sim::{BuildId, SchemaHash, Time};
-use sametick_wire::access::AccessKey;
+use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::codec::Reader;
 use sametick_wire::frame::{Frame, put_message};
 use sametick_wire::hello::{Door, Hello, Identity, Intent, Knock, Stamp};
@@ -238,6 +238,8 @@ mod frames {
 mod door {
     use super::*;
 
+    const SOURCE: Source = Source::proven(core::net::IpAddr::V4(core::net::Ipv4Addr::LOCALHOST));
+
     fn stamp(number: u64) -> Stamp {
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&number.to_le_bytes());
@@ -273,10 +275,12 @@ mod door {
             number += 1;
             // A hundred players a second, so that the memory of proofs stays at its usual size.
             let at = Stamp { unix_s: NOW_S + number / 100, ..stamp(number) };
-            (at.unix_s, hello.to_bytes(&key, at).expect("short texts"))
+            let source = Source::proven(core::net::Ipv4Addr::from_bits(number as u32).into());
+            (at.unix_s, source, hello.to_bytes(&key, at).expect("short texts"))
         };
-        bencher.counter(ItemsCount::new(1u8)).with_inputs(bytes).bench_local_values(|(unix_s, bytes)| {
-            let knock = door.knock(unix_s, &bytes);
+        let inputs = bencher.counter(ItemsCount::new(1u8)).with_inputs(bytes);
+        inputs.bench_local_values(|(unix_s, source, bytes)| {
+            let knock = door.knock(unix_s, source, &bytes);
             assert!(matches!(knock, Knock::Proven(_)), "{knock:?}");
         });
     }
@@ -287,13 +291,15 @@ mod door {
         let mut bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).expect("short texts");
         *bytes.last_mut().expect("a body") ^= 1;
         let mut door = door();
-        bencher.counter(ItemsCount::new(1u8)).bench_local(|| door.knock(NOW_S, black_box(&bytes)));
+        bencher.counter(ItemsCount::new(1u8)).bench_local(|| door.knock(NOW_S, SOURCE, black_box(&bytes)));
     }
 
     #[divan::bench]
     fn connection_id_without_proof(bencher: Bencher<'_, '_>) {
         let (mut door, id) = (door(), [7; 20]);
-        bencher.counter(ItemsCount::new(1u8)).bench_local(|| door.check_connection_id(NOW_S, black_box(&id)));
+        bencher
+            .counter(ItemsCount::new(1u8))
+            .bench_local(|| door.check_connection_id(NOW_S, SOURCE, black_box(&id)));
     }
 
     #[divan::bench]

@@ -1,17 +1,32 @@
 //! Who may talk at all: keys from a shared passphrase, proofs of knowing it, and the memory of proofs already used
 //! (L14). Nothing here reads a clock or makes randomness: both are passed in.
 
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use subtle::ConstantTimeEq;
 
 /// How far a proof's time may be off, in seconds: clocks of players are rarely better.
 pub const PROOF_WINDOW_S: u64 = 120;
 
-/// How many used proofs are remembered. Only those who know the passphrase can fill this; when it is full, nobody
-/// new gets in until the oldest have become stale.
+/// How many used proofs are remembered besides those of before a restart: 270 a second for as long as one is remembered. What
+/// follows says who is refused while there is still room for others.
 pub const MAX_REMEMBERED: usize = 65_536;
+
+/// So many may be of sources that have not shown that they receive at their address: a client that knows the passphrase can
+/// make up any number of addresses, and must not keep out clients that have shown theirs.
+pub const MAX_UNPROVEN: usize = MAX_REMEMBERED / 2;
+
+/// So many may be of one source.
+pub const MAX_PER_SOURCE: usize = MAX_REMEMBERED / 8;
+
+/// The last places are for sources that have fewer than [`FEW`]: a few busy sources together keep out nobody else.
+const RESERVED: usize = MAX_REMEMBERED / 8;
+const FEW: usize = 16;
+
+/// So many of before a restart are taken up at most; they take nobody's place, so that a restart locks nobody out.
+const MAX_RESTORED: usize = 2 * MAX_REMEMBERED;
 
 /// Argon2id: 19 MiB, two passes, one lane. Guessing a passphrase from a captured first packet costs this per guess.
 const KDF: (u32, u32, u32) = (19 * 1024, 2, 1);
@@ -113,7 +128,7 @@ impl AccessKey {
         id
     }
 
-    /// Checks a first connection id. What comes back must still be [`UsedProofs::note`]d.
+    /// Checks a first connection id. What comes back must still be noted ([`UsedProofs::note`]).
     pub fn check_connection_id(&self, unix_s: u64, id: &[u8]) -> Result<ProofId, Silence> {
         let id: &[u8; CONNECTION_ID_LEN] = id.try_into().map_err(|_| Silence::NoProof)?;
         let (stamp, mac) = id.split_at(STAMP_LEN);
@@ -149,7 +164,7 @@ pub enum Silence {
     Stale,
     /// A proof that has been used.
     Replayed,
-    /// Too many proofs to remember one more.
+    /// Too many proofs are remembered to remember one more of this source.
     Full,
 }
 
@@ -189,43 +204,118 @@ impl ProofId {
     }
 }
 
+/// Where a first message comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its address; of IPv6 the network that one customer has.
+    pub network: IpAddr,
+    /// Whether it has shown that it receives there, by a handshake. The address of a single packet may be made up.
+    pub is_proven: bool,
+}
+
+impl Source {
+    /// One that has shown that it receives at its address.
+    pub const fn proven(network: IpAddr) -> Source {
+        Source { network, is_proven: true }
+    }
+
+    /// One that may have made its address up.
+    pub const fn unproven(network: IpAddr) -> Source {
+        Source { network, is_proven: false }
+    }
+}
+
 /// The proofs that have been used and could still be replayed.
 #[derive(Clone, Debug, Default)]
 pub struct UsedProofs {
     ids: BTreeSet<[u8; 16]>,
-    by_end: BTreeSet<(u64, [u8; 16])>,
+    /// By when they can be forgotten, and of whom they are, which is not known after a restart.
+    by_end: BTreeMap<(u64, [u8; 16]), Option<IpAddr>>,
+    /// How many each source has.
+    of_source: BTreeMap<IpAddr, usize>,
+    /// Those of before a restart.
+    restored: usize,
 }
 
+/// Twice the window, so that a clock that is set back does not bring a proof to life again.
+const REMEMBERED_S: u64 = 2 * PROOF_WINDOW_S;
+
 impl UsedProofs {
-    /// Uses a proof: only the first time goes through.
-    pub fn note(&mut self, unix_s: u64, proof: ProofId) -> Result<(), Silence> {
+    /// Uses a proof: only the first time goes through. What comes back is what has to survive a restart.
+    pub fn note(&mut self, unix_s: u64, source: Source, proof: ProofId) -> Result<ProofId, Silence> {
         self.forget(unix_s);
-        if self.ids.contains(&proof.id) {
-            return Err(Silence::Replayed);
-        }
-        if self.ids.len() >= MAX_REMEMBERED {
+        self.check(proof)?;
+        if !self.has_place_for(source) {
             return Err(Silence::Full);
         }
-        self.ids.insert(proof.id);
-        // Twice the window, so that a clock that is set back does not bring a proof to life again.
-        let end_s = unix_s.max(proof.stamped_s).saturating_add(2 * PROOF_WINDOW_S);
-        self.by_end.insert((end_s, proof.id));
-        Ok(())
+        let noted = ProofId { stamped_s: unix_s.max(proof.stamped_s), ..proof };
+        self.insert(noted, Some(source.network));
+        *self.of_source.entry(source.network).or_default() += 1;
+        Ok(noted)
+    }
+
+    /// Remembers a proof that was noted before a restart, unless it is too old to be good for anything.
+    pub fn restore(&mut self, unix_s: u64, noted: ProofId) {
+        let is_over = noted.stamped_s.saturating_add(REMEMBERED_S) < unix_s;
+        if !is_over && self.restored < MAX_RESTORED && self.check(noted).is_ok() {
+            self.insert(noted, None);
+            self.restored += 1;
+        }
+    }
+
+    /// Whether a proof has not been used.
+    pub fn check(&self, proof: ProofId) -> Result<(), Silence> {
+        if self.ids.contains(&proof.id) { Err(Silence::Replayed) } else { Ok(()) }
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    fn has_place_for(&self, source: Source) -> bool {
+        let of_source = self.of_source.get(&source.network).copied().unwrap_or(0);
+        let most = match source.is_proven {
+            false => MAX_UNPROVEN,
+            true if of_source < FEW => MAX_REMEMBERED,
+            true => MAX_REMEMBERED - RESERVED,
+        };
+        of_source < MAX_PER_SOURCE && self.len() - self.restored < most
+    }
+
+    fn insert(&mut self, noted: ProofId, of: Option<IpAddr>) {
+        self.ids.insert(noted.id);
+        self.by_end.insert((noted.stamped_s.saturating_add(REMEMBERED_S), noted.id), of);
     }
 
     fn forget(&mut self, unix_s: u64) {
-        while let Some((_, id)) = self.by_end.first().filter(|(end_s, _)| *end_s < unix_s).copied() {
-            self.by_end.pop_first();
+        while let Some(first) = self.by_end.first_entry().filter(|first| first.key().0 < unix_s) {
+            let ((_, id), of) = first.remove_entry();
             self.ids.remove(&id);
+            let Some(of) = of else {
+                self.restored -= 1;
+                continue;
+            };
+            if let Some(count) = self.of_source.get_mut(&of) {
+                *count -= 1;
+                if *count == 0 {
+                    self.of_source.remove(&of);
+                }
+            }
         }
     }
 
     /// What must survive a restart, as records for [`ProofId::from_record`].
     pub fn records(&self) -> Vec<[u8; RECORD_LEN]> {
         let record = |(end_s, id): &(u64, [u8; 16])| {
-            ProofId { id: *id, stamped_s: end_s.saturating_sub(2 * PROOF_WINDOW_S) }.to_record()
+            ProofId { id: *id, stamped_s: end_s.saturating_sub(REMEMBERED_S) }.to_record()
         };
-        self.by_end.iter().map(record).collect()
+        self.by_end.keys().map(record).collect()
     }
 }
 
@@ -274,28 +364,85 @@ mod tests {
             let mut seen = BTreeSet::new();
             for id in &ids {
                 let proof = ProofId { id: *id, stamped_s: NOW.checked_add_signed(off).unwrap() };
-                prop_assert_eq!(used.note(NOW, proof).is_ok(), seen.insert(id));
+                prop_assert_eq!(used.note(NOW, source(1), proof).is_ok(), seen.insert(id));
             }
             let mut restarted = UsedProofs::default();
             for record in used.records() {
-                restarted.note(NOW, ProofId::from_record(&record)).unwrap();
+                restarted.restore(NOW, ProofId::from_record(&record));
             }
             for id in ids {
                 let proof = ProofId { id, stamped_s: NOW };
-                prop_assert_eq!(restarted.note(NOW + 60, proof), Err(Silence::Replayed));
+                prop_assert_eq!(restarted.note(NOW + 60, source(2), proof), Err(Silence::Replayed));
             }
         }
+    }
+
+    /// A source that has shown its address.
+    fn source(n: u32) -> Source {
+        Source::proven(core::net::Ipv4Addr::from_bits(n).into())
+    }
+
+    fn proof(n: u64, stamped_s: u64) -> ProofId {
+        let mut id = [0; 16];
+        id[..8].copy_from_slice(&n.to_le_bytes());
+        ProofId { id, stamped_s }
     }
 
     #[test]
     fn used_proofs_are_forgotten_when_they_are_stale() {
         let mut used = UsedProofs::default();
         for second in 0..10_000u64 {
-            let mut id = [0; 16];
-            id[..8].copy_from_slice(&second.to_le_bytes());
-            used.note(NOW + second, ProofId { id, stamped_s: NOW + second }).unwrap();
+            used.note(NOW + second, source(second as u32 / 100), proof(second, NOW + second)).unwrap();
         }
         assert!(used.ids.len() <= 2 * PROOF_WINDOW_S as usize + 1);
         assert_eq!(used.ids.len(), used.by_end.len());
+        assert_eq!(used.of_source.values().sum::<usize>(), used.ids.len());
+    }
+
+    #[test]
+    fn after_a_restart_old_proofs_are_dropped_and_young_ones_take_nobodys_place() {
+        let mut used = UsedProofs::default();
+        for n in 0..MAX_REMEMBERED as u64 {
+            used.restore(NOW, proof(n, NOW - REMEMBERED_S - 1));
+        }
+        assert!(used.is_empty());
+        for n in 0..2 * MAX_REMEMBERED as u64 + 5 {
+            used.restore(NOW, proof(n, NOW - 60));
+        }
+        assert_eq!(used.len(), MAX_RESTORED);
+        assert_eq!(used.note(NOW, source(1), proof(7, NOW)), Err(Silence::Replayed));
+        assert!(used.note(NOW, source(1), proof(u64::MAX, NOW)).is_ok());
+        // They are forgotten by their own time, not by that of the restart.
+        used.note(NOW + REMEMBERED_S - 59, source(1), proof(u64::MAX - 1, NOW)).unwrap();
+        assert_eq!(used.len(), 2);
+    }
+
+    #[test]
+    fn one_source_has_its_share_and_no_more() {
+        let mut used = UsedProofs::default();
+        let taken =
+            (0..MAX_REMEMBERED as u64).take_while(|n| used.note(NOW, source(1), proof(*n, NOW)).is_ok());
+        assert_eq!(taken.count(), MAX_PER_SOURCE);
+        assert!(used.note(NOW, source(2), proof(u64::MAX, NOW)).is_ok());
+        let later = NOW + REMEMBERED_S + 1;
+        assert!(used.note(later, source(1), proof(u64::MAX - 1, later)).is_ok());
+    }
+
+    #[test]
+    fn sources_that_may_be_made_up_are_refused_first_and_then_those_with_many() {
+        let mut used = UsedProofs::default();
+        let mut n = 0;
+        let mut note = |source: Source| {
+            n += 1;
+            used.note(NOW, source, proof(n, NOW)).is_ok()
+        };
+        let made_up = |n| Source { is_proven: false, ..source(1_000_000 + n) };
+        assert_eq!((0..).take_while(|n| note(made_up(*n))).count(), MAX_UNPROVEN);
+        let of_few = (0..).take_while(|n| note(source(n % 8))).count();
+        assert_eq!(of_few, MAX_REMEMBERED - RESERVED - MAX_UNPROVEN);
+        assert!(!note(source(0)) && !note(made_up(u32::MAX - 1_000_000)));
+        // A source with few still gets in, until there is no place at all.
+        assert_eq!((0..).take_while(|n| note(source(100 + n / FEW as u32))).count(), RESERVED);
+        assert!(!note(source(99)));
     }
 }

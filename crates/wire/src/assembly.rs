@@ -26,8 +26,17 @@ impl Assembly {
     /// Takes the next bytes of the stream. Refuses a message longer than [`MAX_ORDERED_MESSAGE`] as soon as its
     /// length is known.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        // A long message grows by an eighth at a time: doubling would hold twice as much as has come.
+        if self.bytes.len() + bytes.len() > self.bytes.capacity().max(KEEP_CAPACITY) {
+            self.bytes.reserve_exact(bytes.len() + self.bytes.len() / 8);
+        }
         self.bytes.extend_from_slice(bytes);
         self.next_len().map(drop)
+    }
+
+    /// How many bytes wait to become a whole message, or to be taken.
+    pub fn held(&self) -> usize {
+        self.bytes.len() - self.taken
     }
 
     /// Moves the next whole message into `out`.

@@ -11,12 +11,13 @@ use crate::cadence::Cadence;
 use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
 use crate::codec::{Malformed, Reader, varint_len};
 use crate::frame::{self, Frame, MAX_FRAGMENT};
-use crate::link::{Closing, Heard, KEEP_ALIVE_US, Streams};
+use crate::link::{Closing, Heard, KEEP_ALIVE_US};
 use crate::packet::{Ack, DELAY_UNIT_US, Head};
 use crate::queue::Queue;
 use crate::redundant::{RedundantIn, RedundantOut};
 use crate::rtt::{MAX_ACK_DELAY_US, Rtt};
 use crate::sent::{Cargo, Pieces, SentPackets, SentPiece, Told, piece_bytes};
+use crate::streams::Streams;
 use crate::window::Window;
 
 /// After this many packets that want an ack soon, one is sent at once: bulk is not kept waiting.
@@ -198,7 +199,7 @@ impl Datagrams {
                 self.redundant_in.on_block(number, &messages, deliver)?;
             }
             Frame::Ordered { channel, offset, bytes } if self.streams => {
-                streams.incoming(channel).on_piece(offset, bytes)?;
+                streams.on_piece(channel, offset, bytes)?;
             }
             // A ping is there to be acknowledged, as every frame is.
             Frame::Prompt { .. } | Frame::Ping { .. } | Frame::Pong { .. } => {}

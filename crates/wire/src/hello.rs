@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use sametick_sim::{BuildId, SchemaHash};
 use serde::{Deserialize, Serialize};
 
-use crate::access::{AccessKey, ProofId, Silence, UsedProofs, check_time};
+use crate::access::{AccessKey, ProofId, Silence, Source, UsedProofs, check_time};
 use crate::codec::{Malformed, Reader};
 
 /// What every first message and its answer begin with.
@@ -324,12 +324,18 @@ pub enum Knock {
 pub struct Proven {
     /// What it says.
     pub hello: Hello,
+    /// The proof, if it still has to be [spent](Door::spend) when the client has shown that it receives at its address.
+    pub unspent: Option<ProofId>,
 }
 
 /// The server's side of the first message: checks proofs and remembers them.
+///
+/// With a passphrase a proof is spent before anything is answered. Without one anybody can make any number of proofs, from
+/// addresses that are made up: there a proof is spent when its source is proven, and nothing is remembered before.
 #[derive(Clone, Debug)]
 pub struct Door {
     key: AccessKey,
+    is_open: bool,
     used: UsedProofs,
     fresh: Vec<ProofId>,
 }
@@ -337,11 +343,13 @@ pub struct Door {
 impl Door {
     /// A door that opens to proofs of `key`.
     pub fn new(key: AccessKey) -> Door {
-        Door { key, used: UsedProofs::default(), fresh: Vec::new() }
+        let is_open = key == AccessKey::open();
+        Door { key, is_open, used: UsedProofs::default(), fresh: Vec::new() }
     }
 
     /// Changes the passphrase. Links that are open stay open.
     pub fn set_key(&mut self, key: AccessKey) {
+        self.is_open = key == AccessKey::open();
         self.key = key;
     }
 
@@ -350,10 +358,14 @@ impl Door {
         &self.key
     }
 
-    /// Remembers a proof that was used before a restart.
-    pub fn restore(&mut self, unix_s: u64, proof: ProofId) {
-        // Already remembered is as good.
-        let _ = self.used.note(unix_s, proof);
+    /// Whether no passphrase is asked for.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Remembers a proof that was used before a restart, if that still matters.
+    pub fn restore(&mut self, unix_s: u64, noted: ProofId) {
+        self.used.restore(unix_s, noted);
     }
 
     /// The proofs used since the last call, to be kept on disk before anything is answered.
@@ -366,34 +378,46 @@ impl Door {
         &self.used
     }
 
-    /// Checks the proof in a native QUIC client's first connection id.
-    pub fn check_connection_id(&mut self, unix_s: u64, id: &[u8]) -> Result<(), Silence> {
+    /// Checks the proof in a native QUIC client's first connection id. Without a passphrase it is not remembered: the handshake
+    /// that follows cannot be replayed, and the first message in it is remembered.
+    pub fn check_connection_id(&mut self, unix_s: u64, source: Source, id: &[u8]) -> Result<(), Silence> {
         let proof = self.key.check_connection_id(unix_s, id)?;
-        self.spend(unix_s, proof)
+        if self.must_wait(source) { Ok(()) } else { self.spend(unix_s, source, proof) }
     }
 
-    fn spend(&mut self, unix_s: u64, proof: ProofId) -> Result<(), Silence> {
-        self.used.note(unix_s, proof)?;
-        self.fresh.push(proof);
+    /// Uses a proof: only the first time goes through.
+    pub fn spend(&mut self, unix_s: u64, source: Source, proof: ProofId) -> Result<(), Silence> {
+        let noted = self.used.note(unix_s, source, proof)?;
+        self.fresh.push(noted);
         Ok(())
     }
 
+    /// Whether a proof is not spent yet.
+    fn must_wait(&self, source: Source) -> bool {
+        self.is_open && !source.is_proven
+    }
+
     /// Checks a first message: form and proof before anything else.
-    pub fn knock(&mut self, unix_s: u64, bytes: &[u8]) -> Knock {
-        match self.prove(unix_s, bytes) {
+    pub fn knock(&mut self, unix_s: u64, source: Source, bytes: &[u8]) -> Knock {
+        match self.prove(unix_s, source, bytes) {
             Err(silence) => Knock::Silent(silence),
-            Ok((client, _)) if client != VERSION => {
+            Ok((client, ..)) if client != VERSION => {
                 Knock::Refused(Refusal::Version { server: VERSION, client })
             }
-            Ok((_, body)) => match Hello::from_body(body) {
-                Some(hello) => Knock::Proven(Proven { hello }),
+            Ok((_, body, unspent)) => match Hello::from_body(body) {
+                Some(hello) => Knock::Proven(Proven { hello, unspent }),
                 None => Knock::Refused(Refusal::Other("the first message cannot be read".into())),
             },
         }
     }
 
-    /// Checks the head, which is the same in every version. Returns the version and the body.
-    fn prove<'a>(&mut self, unix_s: u64, bytes: &'a [u8]) -> Result<(u16, &'a [u8]), Silence> {
+    /// Checks the head, which is the same in every version. Returns the version, the body, and the proof if it is not spent yet.
+    fn prove<'a>(
+        &mut self,
+        unix_s: u64,
+        source: Source,
+        bytes: &'a [u8],
+    ) -> Result<(u16, &'a [u8], Option<ProofId>), Silence> {
         let no_proof = |_| Silence::NoProof;
         let mut reader = Reader::new(bytes);
         let stamped = Reader::new(bytes).take(STAMP_LEN).map_err(no_proof)?;
@@ -409,8 +433,13 @@ impl Door {
             return Err(Silence::NoProof);
         }
         check_time(unix_s, stamped_s)?;
-        self.spend(unix_s, ProofId { id, stamped_s })?;
-        Ok((version, reader.rest()))
+        let proof = ProofId { id, stamped_s };
+        let unspent = self.must_wait(source).then_some(proof);
+        match unspent {
+            Some(proof) => self.used.check(proof)?,
+            None => self.spend(unix_s, source, proof)?,
+        }
+        Ok((version, reader.rest(), unspent))
     }
 }
 
@@ -420,6 +449,8 @@ mod tests {
     use proptest::prelude::*;
 
     const NOW: u64 = 1_800_000_000;
+
+    const SOURCE: Source = Source::proven(core::net::IpAddr::V4(core::net::Ipv4Addr::LOCALHOST));
 
     fn stamp(n: u8) -> Stamp {
         Stamp { unix_s: NOW, nonce: [n; 16] }
@@ -461,12 +492,33 @@ mod tests {
     fn a_good_proof_is_answered_once() {
         let mut door = Door::new(AccessKey::open());
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
-        assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello: hello() }));
-        assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
+        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(Proven { hello: hello(), unspent: None }));
+        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::Replayed));
         let mut restarted = Door::new(AccessKey::open());
         door.take_fresh().into_iter().for_each(|proof| restarted.restore(NOW, proof));
-        assert_eq!(restarted.knock(NOW, &bytes), Knock::Silent(Silence::Replayed));
-        assert_eq!(restarted.knock(NOW + 500, &bytes), Knock::Silent(Silence::Stale));
+        assert_eq!(restarted.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::Replayed));
+        assert_eq!(restarted.knock(NOW + 500, SOURCE, &bytes), Knock::Silent(Silence::Stale));
+    }
+
+    #[test]
+    fn without_a_passphrase_nothing_is_remembered_of_unproven_sources() {
+        let made_up = Source { is_proven: false, ..SOURCE };
+        let (open, locked) = (AccessKey::open(), AccessKey::from_passphrase("shut"));
+        for (key, is_open) in [(open, true), (locked, false)] {
+            let mut door = Door::new(key.clone());
+            let bytes = hello().to_bytes(&key, stamp(1)).unwrap();
+            let Knock::Proven(Proven { unspent, .. }) = door.knock(NOW, made_up, &bytes) else { panic!() };
+            let id = key.connection_id(NOW, [1; 6]);
+            assert_eq!(door.check_connection_id(NOW, made_up, &id), Ok(()));
+            assert_eq!((unspent.is_some(), door.take_fresh().len()), (is_open, if is_open { 0 } else { 2 }));
+            // Spent, it is good for nobody any more.
+            if let Some(proof) = unspent {
+                assert!(matches!(door.knock(NOW, made_up, &bytes), Knock::Proven(_)));
+                assert_eq!(door.spend(NOW, SOURCE, proof), Ok(()));
+                assert_eq!(door.spend(NOW, SOURCE, proof), Err(Silence::Replayed));
+            }
+            assert_eq!(door.knock(NOW, made_up, &bytes), Knock::Silent(Silence::Replayed));
+        }
     }
 
     #[test]
@@ -474,9 +526,9 @@ mod tests {
         let mut door = Door::new(AccessKey::open());
         door.set_key(AccessKey::from_passphrase("new"));
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
-        assert_eq!(door.knock(NOW, &bytes), Knock::Silent(Silence::NoProof));
+        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::NoProof));
         let bytes = hello().to_bytes(&AccessKey::from_passphrase("new"), stamp(2)).unwrap();
-        assert!(matches!(door.knock(NOW, &bytes), Knock::Proven(_)));
+        assert!(matches!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(_)));
     }
 
     #[test]
@@ -499,7 +551,7 @@ mod tests {
         let mac = AccessKey::open().hello_mac([&bytes[..STAMP_LEN], &bytes[STAMP_LEN + MAC_LEN..]]);
         bytes[STAMP_LEN..STAMP_LEN + MAC_LEN].copy_from_slice(mac.as_bytes());
         let refusal = Refusal::Version { server: VERSION, client: 9 };
-        assert_eq!(Door::new(AccessKey::open()).knock(NOW, &bytes), Knock::Refused(refusal));
+        assert_eq!(Door::new(AccessKey::open()).knock(NOW, SOURCE, &bytes), Knock::Refused(refusal));
         let answer = Answer::from_bytes(b"STCK\x07\x00whatever version 7 says");
         assert_eq!(answer, Ok(Answer::Refused(Refusal::Version { server: 7, client: VERSION })));
     }
@@ -546,7 +598,7 @@ mod tests {
             let hello = Hello { identity: identity(3), intent, name, pass };
             let mut door = Door::new(AccessKey::open());
             match hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW, nonce }) {
-                Ok(bytes) => prop_assert_eq!(door.knock(NOW, &bytes), Knock::Proven(Proven { hello })),
+                Ok(bytes) => prop_assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(Proven { hello, unspent: None })),
                 Err(_) => prop_assert!(hello.check_lengths().is_err()),
             }
         }
@@ -565,9 +617,9 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[flip / 8 % bytes.len()] ^= 1 << (flip % 8);
             let mut door = Door::new(AccessKey::open());
-            prop_assert_eq!(door.knock(NOW, &flipped), Knock::Silent(Silence::NoProof));
+            prop_assert_eq!(door.knock(NOW, SOURCE, &flipped), Knock::Silent(Silence::NoProof));
             let cut = &bytes[..cut.min(bytes.len() - 1)];
-            prop_assert_eq!(door.knock(NOW, cut), Knock::Silent(Silence::NoProof));
+            prop_assert_eq!(door.knock(NOW, SOURCE, cut), Knock::Silent(Silence::NoProof));
         }
     }
 }

@@ -10,9 +10,10 @@ use sametick_sim::Time;
 use crate::channel::Channel;
 use crate::codec::{Malformed, Reader};
 use crate::frame::{self, Frame, MAX_CHUNK};
-use crate::link::{Closing, Heard, KEEP_ALIVE_US, Streams};
+use crate::link::{Closing, Heard, KEEP_ALIVE_US};
 use crate::queue::Queue;
 use crate::rtt::Rtt;
+use crate::streams::Streams;
 use crate::window::{MIN_WINDOW, Window};
 
 /// The longest frame on a lane: a full chunk and its head. A peer cannot make us keep more of an unfinished frame.
@@ -132,7 +133,7 @@ impl Lane {
         match *frame {
             Frame::Message { channel, bytes } if self.messages => inbox.push(channel, bytes),
             Frame::Chunk { channel, bytes } if self.channels.contains(&channel) => {
-                streams.incoming(channel).on_next(bytes)?;
+                streams.on_next(channel, bytes)?;
             }
             Frame::Ping { id } => self.pong = Some(id),
             Frame::Pong { id } => self.on_pong(now, id),

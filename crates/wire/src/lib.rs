@@ -36,6 +36,7 @@ mod redundant;
 pub mod rtt;
 mod sent;
 pub mod side;
+mod streams;
 pub mod trouble;
 mod window;
 

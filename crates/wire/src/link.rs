@@ -14,16 +14,15 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::arrivals::Arrivals;
-use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
+use crate::channel::{Channel, Delivery};
 use crate::codec::Malformed;
 use crate::datagrams::Datagrams;
 use crate::frame::MAX_CLOSE_TEXT;
 use crate::lanes::Lane;
-use crate::ordered::{StreamIn, StreamOut};
 use crate::packet::{MAX_DATAGRAM, MAX_QUIC_DATAGRAM};
 use crate::queue::Queue;
 use crate::rtt::Rtt;
-use crate::sent::SentPiece;
+use crate::streams::Streams;
 
 /// Without a packet for this long the other side is gone (V2).
 pub const TIME_OUT_US: u64 = 10_000_000;
@@ -173,45 +172,6 @@ pub(crate) struct Closing {
     next_at: Time,
 }
 
-/// The reliable streams of a link, and the close that came among them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Streams {
-    out: [StreamOut; ORDERED_CHANNELS],
-    incoming: [StreamIn; ORDERED_CHANNELS],
-    closed: Option<Reason>,
-}
-
-impl Streams {
-    pub fn out(&mut self, channel: Channel) -> &mut StreamOut {
-        &mut self.out[usize::from(channel.number())]
-    }
-
-    pub fn incoming(&mut self, channel: Channel) -> &mut StreamIn {
-        &mut self.incoming[usize::from(channel.number())]
-    }
-
-    pub fn is_channel_ready(&self, channel: Channel) -> bool {
-        self.out[usize::from(channel.number())].is_ready()
-    }
-
-    pub fn is_ready(&self) -> bool {
-        self.out.iter().any(StreamOut::is_ready)
-    }
-
-    pub fn on_acked(&mut self, piece: &SentPiece) {
-        self.out(piece.channel()).on_acked(piece.range());
-    }
-
-    pub fn on_lost(&mut self, piece: &SentPiece) {
-        self.out(piece.channel()).on_lost(piece.range());
-    }
-
-    pub fn closed_by_peer(&mut self, code: u8, text: &[u8]) {
-        let text = String::from_utf8_lossy(text).into_owned();
-        self.closed = Some(Reason { code, text });
-    }
-}
-
 #[derive(Clone, Debug)]
 enum State {
     Open,
@@ -299,9 +259,11 @@ impl Link {
     }
 
     /// Ends the link. What is queued on reliable channels is given up: wait for [`Link::is_flushed`] first if it
-    /// matters. A text longer than [`MAX_CLOSE_TEXT`] is cut.
+    /// matters. Nothing more is heard, of what has arrived either. A text longer than [`MAX_CLOSE_TEXT`] is cut.
     pub fn close(&mut self, now: Time, code: u8, text: &str) {
         self.now = self.now.max(now);
+        self.streams.deafen();
+        self.inbox.clear();
         if matches!(self.state, State::Open) {
             let end = (0..=MAX_CLOSE_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
             let text = text[..end.unwrap_or(0)].into();
@@ -321,11 +283,14 @@ impl Link {
             Input::Stream(lane, bytes) => self.on_stream(now, lane, bytes),
             Input::Timeout => Ok(self.on_time(now)),
         };
+        if self.streams.is_deaf() {
+            self.inbox.clear();
+        }
         match heard {
             Ok(Heard::Nothing) => {}
             Ok(Heard::Something) => self.heard_at = now,
             Ok(Heard::Close) => {
-                let reason = self.streams.closed.take().unwrap_or(Reason { code: 0, text: String::new() });
+                let reason = self.streams.take_close().unwrap_or(Reason { code: 0, text: String::new() });
                 self.state = State::Ended(Closed::There(reason));
                 self.farewell = true;
             }
@@ -383,7 +348,7 @@ impl Link {
             return Some(channel);
         }
         for channel in ALL_ORDERED {
-            match self.streams.incoming(*channel).pop(buf) {
+            match self.streams.pop(*channel, buf) {
                 Ok(true) => return Some(*channel),
                 Ok(false) => {}
                 // Comes again with every call, but ends the link once.
@@ -456,14 +421,19 @@ impl Link {
         }
     }
 
+    /// Bytes of reliable messages that are held because they are not whole, came too early, or were not taken yet.
+    pub fn held(&self) -> usize {
+        self.streams.held()
+    }
+
     /// Whether everything on reliable channels has been acknowledged (or given to a carrier that is reliable).
     pub fn is_flushed(&self) -> bool {
-        self.streams.out.iter().all(StreamOut::is_empty)
+        self.streams.is_flushed()
     }
 
     /// Bytes that wait on a reliable channel, those on their way included.
     pub fn queued(&self, channel: Channel) -> usize {
-        self.streams.out.get(usize::from(channel.number())).map_or(self.outbox.queued(), StreamOut::queued)
+        self.streams.queued(channel).unwrap_or(self.outbox.queued())
     }
 
     /// The figures so far.

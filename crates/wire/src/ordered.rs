@@ -250,6 +250,11 @@ impl StreamIn {
         self.assembly.pop(out)
     }
 
+    /// How many bytes are held: of messages that are not whole or not taken, and what came too early.
+    pub fn held(&self) -> usize {
+        self.assembly.held() + self.kept.len() + self.pieces.len() * size_of::<Piece>()
+    }
+
     /// Takes the next bytes of a stream that a carrier already keeps in order.
     pub fn on_next(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         self.arrived += bytes.len() as u64;

@@ -45,6 +45,12 @@ impl Queue {
         }
     }
 
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.start = 0;
+    }
+
     /// How many bytes wait, heads included.
     pub fn queued(&self) -> usize {
         self.bytes.len() - self.start

@@ -66,6 +66,11 @@ pub trait Coder {
         false
     }
 
+    /// How many bytes are settled; none of what is read.
+    fn written(&self) -> usize {
+        0
+    }
+
     /// A number below `models.len()`, a power of two, bit by bit from the top.
     fn tree(&mut self, models: &mut [Bit], value: usize) -> usize {
         let mut node = 1;
@@ -186,6 +191,10 @@ impl Coder for RangeEncoder {
             self.settle();
         }
         value
+    }
+
+    fn written(&self) -> usize {
+        self.len()
     }
 }
 

@@ -120,6 +120,85 @@ fn nothing_is_taken_after_a_close() {
     }
 }
 
+/// The messages that a link hands out until it has nothing more to say; the first one makes it close.
+fn heard_by(link: &mut Link) -> usize {
+    let (mut buf, mut heard) = (vec![], 0);
+    loop {
+        match link.poll_output(&mut buf) {
+            Output::Message(_) => {
+                heard += 1;
+                link.close(Time::ZERO, 1, "enough");
+            }
+            Output::WakeAt(_) | Output::Done => return heard,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_closed_link_hears_nothing() {
+    for carrier in CARRIERS {
+        for also_closes in [false, true] {
+            let (mut near, mut far) = (Link::new(Time::ZERO, carrier), Link::new(Time::ZERO, carrier));
+            (0..50).for_each(|_| far.send(Time::ZERO, Channel::Control, b"").unwrap());
+            (0..5).for_each(|_| far.send(Time::ZERO, Channel::Input, b"x").unwrap());
+            let mut packets = drain(&mut far);
+            if also_closes {
+                far.close(Time::ZERO, 0, "bye");
+                packets.extend(drain(&mut far));
+            }
+            // All of it has arrived when the first message makes the application close the link.
+            for (output, bytes) in &packets {
+                match output {
+                    Output::Datagram => near.handle(Time::ZERO, Input::Datagram(bytes)).unwrap(),
+                    Output::Stream(lane) => near.handle(Time::ZERO, Input::Stream(*lane, bytes)).unwrap(),
+                    _ => {}
+                }
+            }
+            assert!(near.held() >= 50);
+            assert_eq!((heard_by(&mut near), near.held()), (1, 0), "{carrier:?}");
+        }
+    }
+}
+
+#[test]
+fn what_arrives_after_a_close_is_not_kept() {
+    let (mut near, mut far) =
+        (Link::new(Time::ZERO, Carrier::Datagrams), Link::new(Time::ZERO, Carrier::Datagrams));
+    near.close(Time::ZERO, 1, "enough");
+    let mut buf = vec![];
+    assert_eq!(near.poll_output(&mut buf), Output::Datagram);
+    for number in 0..100 {
+        let now = Time::from_millis(number);
+        far.send(now, Channel::Chunks, &[7; 5_000]).unwrap();
+        while far.poll_output(&mut buf) == Output::Datagram {
+            near.handle(now, Input::Datagram(&buf)).unwrap();
+        }
+        assert_eq!(near.held(), 0);
+    }
+}
+
+#[test]
+fn a_message_that_is_not_whole_is_held_at_hardly_more_than_its_length() {
+    let mut link = Link::new(Time::ZERO, Carrier::Stream);
+    let mut bytes = vec![];
+    put_chunk_head(&mut bytes, Channel::Chunks, 4_000);
+    let mut held = 0;
+    for number in 0..500 {
+        let mut frame = bytes.clone();
+        frame.resize(bytes.len() + 4_000, 0xff);
+        if number == 0 {
+            // The length of a message of 2 MiB and more.
+            frame[bytes.len()..bytes.len() + 4].copy_from_slice(&[0xff, 0xff, 0xff, 0x01]);
+        }
+        link.handle(Time::ZERO, Input::Stream(LaneId(0), &frame)).unwrap();
+        held += 4_000;
+        assert_eq!(link.held(), held);
+    }
+    link.close(Time::ZERO, 1, "enough");
+    assert_eq!(link.held(), 0);
+}
+
 #[test]
 fn the_text_of_a_close_is_cut_between_characters() {
     for (text, expected) in [

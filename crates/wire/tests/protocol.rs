@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use sametick_sim::{BuildId, SchemaHash, Time};
-use sametick_wire::access::AccessKey;
+use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::block::{Until, put_redundant};
 use sametick_wire::frame::{put_message, put_ordered_head};
 use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
@@ -73,7 +73,8 @@ fn the_first_message_and_its_answers() {
     let stamp = Stamp { unix_s: NOW_S, nonce: [9; 16] };
     let bytes = hello.to_bytes(&AccessKey::open(), stamp).unwrap();
     documented(&bytes);
-    assert!(matches!(Door::new(AccessKey::open()).knock(NOW_S, &bytes), Knock::Proven(_)));
+    let source = Source::proven(core::net::Ipv4Addr::LOCALHOST.into());
+    assert!(matches!(Door::new(AccessKey::open()).knock(NOW_S, source, &bytes), Knock::Proven(_)));
     documented(&Answer::Welcome.to_bytes());
     documented(&Answer::Refused(Refusal::Version { server: 1, client: 300 }).to_bytes());
 }

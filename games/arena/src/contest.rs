@@ -8,8 +8,22 @@ use crate::state::{Arena, Person};
 
 const SQUAD: &[&str] = &["first", "second", "third", "fourth"];
 
-/// The points that are fought for, by scenario.
-const POINTS: [u16; 3] = [5, 15, 30];
+/// What each scenario is about.
+struct Scenario {
+    /// The points that are fought for; none in what has no end.
+    points: u16,
+    /// Whether there is cover.
+    rocks: bool,
+}
+
+/// By their number in [`Arena::SCENARIOS`].
+const SCENARIOS: [Scenario; 5] = [
+    Scenario { points: 5, rocks: true },
+    Scenario { points: 15, rocks: true },
+    Scenario { points: 30, rocks: true },
+    Scenario { points: 3, rocks: false },
+    Scenario { points: 0, rocks: false },
+];
 
 impl Contest for Arena {
     const GROUPS: &'static [SeatGroup] = &[
@@ -19,14 +33,14 @@ impl Contest for Arena {
         SeatGroup { name: "Squad 4", seats: SQUAD },
     ];
 
-    const SCENARIOS: &'static [&'static str] = &["skirmish", "battle", "war"];
+    const SCENARIOS: &'static [&'static str] = &["skirmish", "battle", "war", "field", "practice"];
 
     /// The harder, the more bots: none at first, ten at last. The map is as small as it may be for all of them.
     fn setup(wanted: &Wanted<'_>) -> Setup {
         let Wanted { seed, seats, difficulty, .. } = *wanted;
-        let points = POINTS[wanted.scenario_among(Arena::SCENARIOS)];
+        let Scenario { points, rocks } = SCENARIOS[wanted.scenario_among(Arena::SCENARIOS)];
         let bots = difficulty.clamp(1, MAX_DIFFICULTY) - 1;
-        Setup { seed, size: MIN_SIZE, bots, seats, points }
+        Setup { seed, size: MIN_SIZE, bots, seats, points, rocks }
     }
 
     /// Of those who are there; if a bot was first, nobody has won.

@@ -14,7 +14,7 @@ use crate::input::{Input, Walk};
 use crate::movement::{self, SPEED};
 use crate::presence;
 use crate::projectile;
-use crate::setup::FIRST_BOT;
+use crate::setup::{FIRST_BOT, Rules};
 use crate::space::{At, UNIT, square, way};
 use crate::state::{Arena, Event, Own, Person};
 use crate::step::RATE;
@@ -34,6 +34,10 @@ const SNAP: i64 = 3 * UNIT as i64 / 2;
 pub struct Ground {
     /// How many tiles a side has.
     pub size: u16,
+    /// Who has scored so often has won; nobody ever if this is zero.
+    pub points: u16,
+    /// The number of the player who has won, once somebody has.
+    pub won: Option<u16>,
 }
 
 /// Someone who plays, alive or not. Its number is that of the seat, or of the bot.
@@ -124,7 +128,8 @@ impl Hosted for Arena {
     }
 
     fn show(&self, scene: &mut Scene) {
-        scene.put(0, None, &Ground { size: self.rules.size });
+        let Rules { size, points, .. } = self.rules;
+        scene.put(0, None, &Ground { size, points, won: self.won });
         for person in &self.people {
             self.show_person(person, scene);
         }

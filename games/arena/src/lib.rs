@@ -3,7 +3,8 @@
 //!
 //! # Rules
 //!
-//! - The map is a square of tiles with a border, and rocks as cover: the seed decides where. It grows with the seats.
+//! - The map is a square of tiles with a border, and rocks as cover: the seed decides where. It grows with the seats. Without
+//!   [`rocks`](Setup::rocks) it is bare.
 //! - Everyone walks five tiles a second in eight directions, slides along what stands in the way, and is gently pushed apart from
 //!   others.
 //! - A held trigger fires about four times a second. A shot flies fourteen tiles a second for a little more than a second, and

@@ -48,10 +48,15 @@ pub struct Map {
 }
 
 impl Map {
-    /// A map with cover.
-    pub(crate) fn new(size: u16, rng: &mut Rng) -> Map {
+    /// A map on which nothing stands.
+    pub(crate) fn bare(size: u16) -> Map {
         let words = usize::from(size) * row_words(size);
-        let mut map = Map { size, blocks: Vec::new(), solid: vec![0; words] };
+        Map { size, blocks: Vec::new(), solid: vec![0; words] }
+    }
+
+    /// A map with cover.
+    pub(crate) fn with_rocks(size: u16, rng: &mut Rng) -> Map {
+        let mut map = Map::bare(size);
         for _ in 0..u32::from(size) * u32::from(size) / TILES_PER_GROUP {
             let corner = [0; 2].map(|_| rng.between(1, i32::from(size) - 2));
             let group = GROUPS[rng.below(GROUPS.len() as u64) as usize];

@@ -30,11 +30,13 @@ pub struct Setup {
     pub seats: u16,
     /// Who has scored so often has won; nobody ever if this is zero.
     pub points: u16,
+    /// Whether there are rocks as cover. Without them the map is bare.
+    pub rocks: bool,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { seed: 0, size: 48, bots: 3, seats: 16, points: 0 }
+        Setup { seed: 0, size: 48, bots: 3, seats: 16, points: 0, rocks: true }
     }
 }
 

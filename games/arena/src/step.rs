@@ -29,7 +29,7 @@ impl Game for Arena {
             won: None,
             people: Vec::with_capacity(rules.players()),
             by_x: Vec::with_capacity(rules.players()),
-            map: Map::new(rules.size, &mut rng),
+            map: if setup.rocks { Map::with_rocks(rules.size, &mut rng) } else { Map::bare(rules.size) },
             shots: Vec::new(),
             next_shot: 0,
             asks: Vec::new(),

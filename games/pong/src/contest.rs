@@ -7,7 +7,10 @@ use crate::setup::{MAX_PLAYERS, MIN_PLAYERS, Setup, Skill};
 use crate::state::{Phase, Pong};
 
 /// The points that are played to, by scenario.
-const POINTS: [u8; 3] = [11, 5, 21];
+const POINTS: [u8; 4] = [11, 5, 21, 11];
+
+/// One game after the other, until everybody has left.
+const PRACTICE: &str = "practice";
 
 impl Contest for Pong {
     const GROUPS: &'static [SeatGroup] = &[
@@ -15,7 +18,7 @@ impl Contest for Pong {
         SeatGroup { name: "Ends", seats: &["top", "bottom"] },
     ];
 
-    const SCENARIOS: &'static [&'static str] = &["classic", "short", "long"];
+    const SCENARIOS: &'static [&'static str] = &["classic", "short", "long", PRACTICE];
 
     fn setup(wanted: &Wanted<'_>) -> Setup {
         let players = wanted.seats.clamp(MIN_PLAYERS.into(), MAX_PLAYERS.into()) as u8;
@@ -25,7 +28,8 @@ impl Contest for Pong {
             4..=8 => Skill::Normal,
             9.. => Skill::Hard,
         };
-        Setup { seed: wanted.seed, players, points, lead: 1, bots: true, skill, once: true }
+        let once = wanted.scenario != Some(PRACTICE);
+        Setup { seed: wanted.seed, players, points, lead: 1, bots: true, skill, once }
     }
 
     fn outcome(&self) -> Option<Outcome> {

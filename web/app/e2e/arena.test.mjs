@@ -1,11 +1,11 @@
 // People and programs in an arena: where the server decides, and where everybody computes everything.
 
 import assert from "node:assert/strict";
-import { Fighter, KIND } from "./fighter.mjs";
+import { Fighter, KIND, PRACTICE } from "./fighter.mjs";
 import { PHONE, story } from "./story.mjs";
 import { Thumbs } from "./thumbs.mjs";
 
-const arena = (server, more = "") => `${server.address}/play/arena/den?bots=no${more}`;
+const arena = (server, more = "") => `${server.address}/play/arena/den?${PRACTICE}${more}`;
 
 async function enters(stage, name, address, look) {
   const player = await stage.player(name, address, look);
@@ -27,7 +27,7 @@ for (const route of ["websocket", "webtransport"]) {
     await fighter.walkSome();
     await fighter.aim();
     await ada.page.mouse.down();
-    await fighter.aimsUntil(fighter, "its shot", of(seat, KIND.projectile));
+    await fighter.finds("its shot", of(seat, KIND.projectile));
     await ada.page.mouse.up();
 
     await ada.page.keyboard.press("n");
@@ -46,11 +46,10 @@ story("what one page plans and builds is seen by another", async (stage) => {
   const ada = await enters(stage, "ada", arena(server));
   const bob = await enters(stage, "bob", arena(server));
   // What is planned is told only to those near by.
-  const middle = { x: ada.hud.size / 2, y: ada.hud.size / 2 };
-  const [{ own }] = await Promise.all([ada.fighter.walkTo(middle, 8), bob.fighter.walkTo(middle, 10)]);
+  await Promise.all([ada.fighter.walkToTheMiddle(4), bob.fighter.walkToTheMiddle(6)]);
   await bob.fighter.finds("ada", of(ada.seat, KIND.avatar));
   await ada.player.page.keyboard.press("b");
-  const tile = await ada.fighter.freeTile(own);
+  const tile = await ada.fighter.freeTile();
   await ada.fighter.plans(tile, bob.fighter);
   await ada.player.page.mouse.down();
   await ada.player.page.mouse.up();
@@ -92,18 +91,13 @@ story("two thumbs walk, shoot and build on a phone", async (stage) => {
   await thumbs.lift(1);
   await thumbs.lift(2);
 
+  // Once nothing moves under it any more, a thumb does not miss.
+  await fighter.rests();
   await ada.element("tool-crate").tap();
-  // A thumb that missed, because the map was still moving under it, taps once more.
-  let looks = 0;
-  await fighter.finds("a crate", async (scene) => {
-    if (of(seat, KIND.crate)(scene)) return true;
-    if (scene.own && looks++ % 20 === 0) {
-      const tile = await fighter.freeTile(scene.own);
-      const at = await ada.page.evaluate(({ x, y }) => window.sametick.onPage(x, y), tile);
-      await ada.page.touchscreen.tap(at.x, at.y);
-    }
-    return false;
-  });
+  const tile = await fighter.freeTile();
+  const at = await ada.page.evaluate(({ x, y }) => window.sametick.onPage(x, y), tile);
+  await ada.page.touchscreen.tap(at.x, at.y);
+  await fighter.finds("a crate", of(seat, KIND.crate));
 });
 
 story("the same arena is played in lockstep", async (stage) => {
@@ -116,8 +110,9 @@ story("the same arena is played in lockstep", async (stage) => {
     const seen = shapes.find(({ kind, tint }) => kind === KIND.avatar && tint === ada.seat);
     return seen && Math.hypot(seen.x - own.x, seen.y - own.y) < 1;
   });
+  await ada.fighter.aim();
   await ada.player.page.keyboard.down("Space");
-  await ada.fighter.aimsUntil(bob.fighter, "ada's shot", of(ada.seat, KIND.projectile));
+  await bob.fighter.finds("ada's shot", of(ada.seat, KIND.projectile));
   await ada.player.page.keyboard.up("Space");
   await Promise.all([ada.player.agrees(before), bob.player.agrees(before)]);
 });

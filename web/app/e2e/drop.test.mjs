@@ -23,7 +23,7 @@ for (const route of ["websocket", "webtransport"]) {
     const during = await bob.look();
     await ada.sees("that it is cut off", ({ status }) => ["lost", "connecting"].includes(status.state));
     proxy.heal();
-    const after = await ada.plays({ timeout_ms: 30_000 });
+    const after = await ada.plays();
     assert.equal(after.status.seat, before.status.seat);
     assert.ok(after.diagnostics.reconnects > 0);
     await bob.goesOn(during);
@@ -50,7 +50,7 @@ story("where WebTransport is swallowed, a page takes WebSocket by itself", async
   const proxy = await stage.proxy(server);
   proxy.cut({ tcp: false });
   const ada = await stage.player("ada", `${server.proxied}/play/pong/den`);
-  const { status } = await ada.plays({ timeout_ms: 30_000 });
+  const { status } = await ada.plays();
   assert.equal(status.route, "websocket");
 });
 
@@ -61,7 +61,7 @@ story("WebTransport that goes silent in the middle of a game is replaced by WebS
   const before = await ada.plays();
   assert.equal(before.status.route, "webtransport");
   proxy.cut({ tcp: false });
-  const after = await ada.sees("another way", ({ status }) => status.state === "playing" && status.route === "websocket", { timeout_ms: 30_000 });
+  const after = await ada.sees("another way", ({ status }) => status.state === "playing" && status.route === "websocket");
   assert.equal(after.status.seat, before.status.seat);
   await ada.goesOn(after);
 });
@@ -79,7 +79,7 @@ story("a server that was killed and started again is played on by itself", async
   await cyd.element("gone").waitFor();
   await server.run();
   for (const [player, then] of [[ada, before[0]], [bob, before[1]]]) {
-    const now = await player.plays({ timeout_ms: 30_000 });
+    const now = await player.plays();
     assert.equal(now.status.seat, then.status.seat);
     // It is the same game: it goes on after what was last agreed on, not from its beginning.
     assert.ok(now.tick > then.diagnostics.agreed, `${now.tick} follows ${then.diagnostics.agreed}`);

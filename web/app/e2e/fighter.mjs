@@ -1,12 +1,24 @@
-// Somebody in an arena: what they see of it, and what they do with keys, mouse and thumbs.
+// Somebody in an arena: what they see of it, and what they do with keys, mouse and thumbs. Their map is bare, so a straight way leads
+// everywhere and a shot flies until it meets somebody; what they do next is decided by what they see, not by how long they waited.
 
-import assert from "node:assert/strict";
 import { until } from "./until.mjs";
 
 export const KIND = { avatar: 3, wall: 4, crate: 5, preview: 6, bad_preview: 7, projectile: 8, rock: 11 };
 
-/** Somebody who walks and does not get on for so many looks goes around what is in the way. */
-const STUCK_LOOKS = 6;
+/** The same bare map each time, which goes on without an end; nobody is there but those who come. */
+export const PRACTICE = "bots=no&scenario=practice&seed=7";
+
+/** The same, until somebody has three points. */
+export const FIELD = "bots=no&scenario=field&seed=7";
+
+/** So near to the middle of the map nobody has to walk any more to have the same room on all sides. */
+const MIDDLE = 2;
+
+/** Shots fly farther than this. */
+const RANGE = 9;
+
+/** Somebody who has not moved for so many frames stands still. */
+const STILL_FRAMES = 12;
 
 export class Fighter {
   #player;
@@ -23,9 +35,9 @@ export class Fighter {
   /** What is drawn at this moment, and what is said about it. */
   scene() {
     return this.page.evaluate(() => {
-      const { status, hud, shapes, ghost, tick } = window.sametick ?? {};
+      const { status, hud, shapes, ghost, tick, session } = window.sametick ?? {};
       const own = shapes?.find(({ kind, tint }) => kind === 3 && tint === status?.seat);
-      return { seat: status?.seat, hud, shapes: shapes ?? [], ghost, own, tick };
+      return { seat: status?.seat, hud, shapes: shapes ?? [], ghost, own, tick, phase: session?.view?.phase };
     });
   }
 
@@ -50,62 +62,68 @@ export class Fighter {
     this.#held = new Set(keys);
   }
 
-  /** Walks a little, in whichever direction there is room. */
+  /** Walks a little: towards the middle, where there is room. */
   async walkSome() {
-    const { own: from } = await this.finds("itself", ({ own }) => own);
-    let looks = 0;
-    const keys = ["d", "s", "a", "w"];
-    const there = await this.finds("that it walks", async ({ own }) => {
-      if (own && Math.hypot(own.x - from.x, own.y - from.y) > 1.5) return true;
-      await this.hold([keys[Math.floor(looks++ / STUCK_LOOKS) % keys.length]]);
-      return false;
-    });
+    const { own: from, hud } = await this.finds("itself", ({ own }) => own);
+    const key = from.x < hud.size / 2 ? "d" : "a";
+    await this.hold([key]);
+    await this.finds("that it walks", ({ own }) => own && Math.abs(own.x - from.x) > 1.5);
     await this.hold([]);
-    return there;
+    return this.rests();
   }
 
-  /** Walks until it is this near to a place, around what is in the way. */
-  async walkTo(to, near, options = { timeout_ms: 30_000 }) {
-    const scene = await this.finds(`the way to ${to.x}, ${to.y}`, async ({ own, shapes, hud }) => {
+  /** Walks straight until it is this near to a place. */
+  async walkTo(to, near, options = { timeout_ms: 60_000 }) {
+    await this.finds(`the way to ${to.x}, ${to.y}`, async ({ own }) => {
       if (!own) return false;
       if (Math.hypot(own.x - to.x, own.y - to.y) < near) return true;
-      await this.hold(towards(own, nextStep(own, to, shapes, hud.size)));
+      await this.hold(towards(own, to));
       return false;
     }, options);
     await this.hold([]);
-    return scene;
+    return this.rests();
   }
 
-  /** Aims at a place near by, in a direction. */
-  async aim(angle = 0) {
-    const { own } = await this.scene();
-    if (own) await this.pointAt({ x: own.x + 3 * Math.cos(angle), y: own.y + 3 * Math.sin(angle) });
+  /** Walks to the middle of the map. */
+  async walkToTheMiddle(near = MIDDLE) {
+    const { hud } = await this.finds("itself", ({ own }) => own);
+    return this.walkTo({ x: hud.size / 2, y: hud.size / 2 }, near);
   }
 
-  /** Aims in one direction after the other until somebody has found a shot: one may end at once, at a rock beside it. */
-  async aimsUntil(other, what, is_found) {
-    let looks = 0;
-    await other.finds(what, async (scene) => {
-      if (is_found(scene)) return true;
-      const turn = looks++ / STUCK_LOOKS;
-      if (Number.isInteger(turn)) await this.aim(turn);
+  /** Goes on towards the middle of the map, or stays there; does nothing between two lives. */
+  async stepToTheMiddle() {
+    const { own, hud } = await this.scene();
+    const middle = { x: (hud?.size ?? 0) / 2, y: (hud?.size ?? 0) / 2 };
+    await this.hold(own && Math.hypot(own.x - middle.x, own.y - middle.y) > MIDDLE ? towards(own, middle) : []);
+  }
+
+  /** Stands still, and with it the map under the mouse. */
+  async rests() {
+    let last = null;
+    return this.finds("itself at rest", ({ own, tick }) => {
+      if (!own) return false;
+      if (last && Math.hypot(own.x - last.x, own.y - last.y) < 0.001) return tick - last.tick >= STILL_FRAMES;
+      last = { x: own.x, y: own.y, tick };
       return false;
     });
   }
 
-  /** The middle of a tile two steps away on which nothing stands. */
-  async freeTile(own) {
-    const { shapes, hud } = await this.scene();
-    const ways = [[2, 0], [-2, 0], [0, 2], [0, -2], [2, 2], [-2, -2], [2, -2], [-2, 2]];
-    const tiles = ways.map(([x, y]) => ({ x: Math.floor(own.x) + x + 0.5, y: Math.floor(own.y) + y + 0.5 }));
-    const inside = tiles.filter(({ x, y }) => Math.min(x, y) > 0 && Math.max(x, y) < hud.size);
-    const things = shapes.filter(({ kind }) => [KIND.avatar, KIND.wall, KIND.crate, KIND.rock].includes(kind));
-    const free = inside.find((tile) => !things.some(({ x, y }) => Math.hypot(x - tile.x, y - tile.y) < 1));
-    assert.ok(free, "there is a free tile");
-    return free;
+  /** Aims at the middle of the map: from there, at its left. */
+  async aim() {
+    const { own, hud } = await this.finds("itself", ({ own }) => own);
+    const [x, y] = [hud.size / 2 - own.x, hud.size / 2 - own.y];
+    const far = Math.hypot(x, y);
+    await this.pointAt(far > 1 ? { x: own.x + (3 * x) / far, y: own.y + (3 * y) / far } : { x: own.x - 3, y: own.y });
   }
 
-  /** Points at a tile to build there until somebody has found that: the map may still move under the mouse. */
+  /** The middle of the tile two steps away, towards the middle of the map: nothing stands on a bare one. */
+  async freeTile() {
+    const { own, hud } = await this.finds("itself", ({ own }) => own);
+    const x = Math.floor(own.x) + (own.x < hud.size / 2 ? 2 : -2);
+    return { x: x + 0.5, y: Math.floor(own.y) + 0.5 };
+  }
+
+  /** Points at a tile to build there until somebody has found that: what is pointed at is told with the next input. */
   async plans(tile, other) {
     await other.finds("what is planned", async ({ shapes }) => {
       if (shapes.some(({ kind, x, y }) => kind === KIND.preview && x === tile.x && y === tile.y)) return true;
@@ -116,8 +134,8 @@ export class Fighter {
 
   /** Builds a wall near by. */
   async builds() {
-    const { own } = await this.finds("itself", ({ own }) => own);
-    const tile = await this.freeTile(own);
+    await this.rests();
+    const tile = await this.freeTile();
     await this.page.keyboard.press("1");
     await this.plans(tile, this);
     await this.page.mouse.down();
@@ -128,10 +146,32 @@ export class Fighter {
     return { ...scene, tile };
   }
 
+  /** Follows somebody and shoots at them until this is so. */
+  async hunts(what, is_so, options = { timeout_ms: 90_000 }) {
+    // A button counts where it goes down: on the map.
+    await this.aim();
+    await this.page.mouse.down();
+    const scene = await this.finds(what, async (scene) => {
+      if (is_so(scene)) return true;
+      const { own, shapes, seat } = scene;
+      const prey = shapes.find(({ kind, tint }) => kind === KIND.avatar && tint !== seat);
+      if (!own || !prey) return false;
+      const far = Math.hypot(prey.x - own.x, prey.y - own.y);
+      await this.hold(far > RANGE ? towards(own, prey) : []);
+      // Aimed near by, so that it is on the screen.
+      const reach = Math.min(1, 3 / Math.max(far, 0.1));
+      await this.pointAt({ x: own.x + (prey.x - own.x) * reach, y: own.y + (prey.y - own.y) * reach });
+      return false;
+    }, options);
+    await this.page.mouse.up();
+    await this.hold([]);
+    return scene;
+  }
+
   /** Points at a place of the map with the mouse. */
   async pointAt({ x, y }) {
-    const at = await this.page.evaluate(([x, y]) => window.sametick.onPage(x, y), [x, y]);
-    await this.page.mouse.move(at.x, at.y);
+    const at = await this.page.evaluate(([x, y]) => window.sametick?.onPage?.(x, y), [x, y]);
+    if (at) await this.page.mouse.move(at.x, at.y);
     return at;
   }
 }
@@ -143,33 +183,3 @@ function towards(from, to) {
   if (Math.abs(to.y - from.y) > 0.25) keys.push(to.y > from.y ? "s" : "w");
   return keys;
 }
-
-/** The middle of the tile to walk to next: the neighbour from which the way is shortest. */
-function nextStep(from, to, shapes, size) {
-  const left = lengths(to, shapes, size);
-  const [x, y] = [Math.floor(from.x), Math.floor(from.y)];
-  const steps = neighbours(x, y).filter(([x, y]) => left.has(x * size + y));
-  steps.sort((one, other) => left.get(one[0] * size + one[1]) - left.get(other[0] * size + other[1]));
-  return steps.length > 0 ? { x: steps[0][0] + 0.5, y: steps[0][1] + 0.5 } : to;
-}
-
-/** How long the way is from every tile on which nothing stands. */
-function lengths(to, shapes, size) {
-  const solid = new Set();
-  for (const { kind, x, y } of shapes)
-    if ([KIND.wall, KIND.crate, KIND.rock].includes(kind)) solid.add(Math.floor(x) * size + Math.floor(y));
-  const start = [Math.floor(to.x), Math.floor(to.y)];
-  const left = new Map([[start[0] * size + start[1], 0]]);
-  const queue = [start];
-  for (const [x, y] of queue) {
-    for (const [nx, ny] of neighbours(x, y)) {
-      const tile = nx * size + ny;
-      if (Math.min(nx, ny) < 0 || Math.max(nx, ny) >= size || solid.has(tile) || left.has(tile)) continue;
-      left.set(tile, left.get(x * size + y) + 1);
-      queue.push([nx, ny]);
-    }
-  }
-  return left;
-}
-
-const neighbours = (x, y) => [[x + 1, y], [x - 1, y], [x, y + 1], [x, y - 1]];

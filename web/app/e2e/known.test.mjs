@@ -1,11 +1,11 @@
 // Who somebody is outlives a reload, another tab, and the server.
 
 import assert from "node:assert/strict";
-import { Fighter, KIND } from "./fighter.mjs";
+import { Fighter, KIND, PRACTICE } from "./fighter.mjs";
 import { Player } from "./player.mjs";
 import { story } from "./story.mjs";
 
-const arena = (server) => `${server.address}/play/arena/den?bots=no`;
+const arena = (server) => `${server.address}/play/arena/den?${PRACTICE}`;
 
 /** So far may somebody have been moved who was not moved: what is drawn is between two places. */
 const SAME_PLACE = 0.3;
@@ -69,7 +69,7 @@ story("a server that was killed and started again has everybody where they were"
   await server.kill();
   await ada.player.noticed("lost");
   await server.run();
-  await isBack(ada, before, { timeout_ms: 30_000 });
+  await isBack(ada, before);
   await ada.player.element("begun-anew").getByText("where you were").waitFor();
 });
 

@@ -1,6 +1,6 @@
 // Somebody in a session that people gather in: what they press on its page, and what they see there.
 
-import { PROXY_IP, SERVER_IP } from "./server.mjs";
+import { PROXY_IP, SERVER_IP } from "./ports.mjs";
 import { until } from "./until.mjs";
 
 export class Member {
@@ -13,10 +13,11 @@ export class Member {
   }
 
   /** Makes a session from the lobby. `choose`: ids of choices to press in the form. */
-  async creates({ password = "", choose = [], name = "" } = {}) {
+  async creates({ password = "", choose = [], name = "", difficulty = null } = {}) {
     await this.element("create-open").click();
     if (name) await this.element("create-name").fill(name);
     for (const id of choose) await this.element(id).check({ force: true });
+    if (difficulty !== null) await this.element("create-difficulty").fill(String(difficulty));
     await this.element("create-password").fill(password);
     await this.element("create-submit").click();
     await this.gathers();
@@ -28,8 +29,19 @@ export class Member {
     await this.element("join-submit").click();
   }
 
+  /** Opens the link of a session that they were in, and is in it again: at once if their seat waits, else by the door. */
+  async opens(link, phase) {
+    await this.player.page.goto(link);
+    const door = this.element("join-submit");
+    await until(`${this.player.name} is at the door or in the session`, async () => {
+      return (await door.isVisible()) || (await this.player.look()).session?.state.at === "in";
+    });
+    if (await door.isVisible()) await door.click();
+    await this.isIn(phase);
+  }
+
   async gathers() {
-    await this.element("gathering").waitFor({ timeout: 20_000 });
+    await this.element("gathering").waitFor();
     return this.element("share-link").inputValue();
   }
 
@@ -65,19 +77,8 @@ export class Member {
   /** The screen of this name is shown. */
   async sent(name, options) {
     const screen = this.player.page.locator(`[data-screen="${name}"]`);
-    await screen.waitFor({ timeout: 15_000, ...options });
+    await screen.waitFor(options);
     return screen.innerText();
-  }
-
-  /** Serves whenever it is asked to, and otherwise lets balls pass. */
-  async playsToTheEnd() {
-    await until(`${this.player.name}'s game ends`, async () => {
-      const { hud, session } = await this.player.look();
-      if (session?.view?.phase === "results") return true;
-      if (hud?.phase === "serving") await this.player.page.keyboard.press("Space");
-      return false;
-    }, { timeout_ms: 180_000 });
-    await this.element("results").waitFor();
   }
 }
 

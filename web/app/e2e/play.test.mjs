@@ -1,7 +1,7 @@
 // People play each other, whatever carries their bytes and whatever program they play with.
 
 import assert from "node:assert/strict";
-import { points, scores } from "./player.mjs";
+import { Player, points, scores } from "./player.mjs";
 import { story } from "./story.mjs";
 import { until } from "./until.mjs";
 
@@ -50,6 +50,39 @@ story("a friend takes over from the bot", async (stage) => {
   await bob.plays();
   await ada.sees("bob opposite", ({ hud }) => hud.seats.every(({ driver }) => driver === "player"));
   await Promise.all([ada.agrees(await ada.look()), bob.agrees(await bob.look())]);
+});
+
+story("a tab that is loaded anew, or left and come back to, has its own seat and score; a copy of it has another seat", async (stage) => {
+  const server = await stage.server();
+  const ada = await stage.player("ada", `${server.address}/`);
+  await ada.element("game-pong").getByTestId("with-a-bot").click();
+  const { status } = await ada.plays();
+  const hud = await ada.pressUntilScored();
+  const isBack = async (how) => {
+    const now = await ada.plays();
+    assert.equal(now.status.seat, status.seat, how);
+    // The other side may have scored meanwhile; nobody loses a point.
+    hud.seats.forEach(({ seat, score }) => assert.ok(now.hud.seats[seat].score >= score, `${how}: ${scores(hud)}, then ${scores(now.hud)}`));
+    assert.deepEqual(now.hud.seats.filter(({ you }) => you).map(({ seat }) => seat), [status.seat]);
+  };
+  await ada.page.reload();
+  await isBack("after a reload");
+  await ada.page.goBack();
+  await ada.element("game-pong").waitFor();
+  await ada.page.goForward();
+  await isBack("back and forward within the app");
+  await ada.page.goto("about:blank");
+  await ada.page.goBack();
+  await isBack("back from elsewhere");
+
+  const before = await ada.look();
+  const [page] = await Promise.all([ada.page.waitForEvent("popup"), ada.page.evaluate(() => void window.open(location.href))]);
+  const copy = new Player("a copy of ada's tab", page).listen();
+  const { status: copied } = await copy.plays();
+  assert.notEqual(copied.seat, status.seat);
+  const after = await ada.goesOn(before);
+  assert.equal(after.status.seat, status.seat);
+  assert.equal(after.diagnostics.reconnects, before.diagnostics.reconnects);
 });
 
 story("whoever comes to a full session may watch", async (stage) => {

@@ -67,7 +67,7 @@ export class Player {
 
   /** The notice of this name lies over the court. */
   noticed(name, options) {
-    return this.page.locator(`[data-notice="${name}"]`).waitFor({ timeout: 15_000, ...options });
+    return this.page.locator(`[data-notice="${name}"]`).waitFor(options);
   }
 
   /** Presses the button that begins and serves, and otherwise lets balls pass, until somebody has scored. */
@@ -78,7 +78,7 @@ export class Player {
       if (points(hud) > before) return hud;
       if (hud.phase === "waiting" || hud.phase === "serving") await this.page.keyboard.press("Space");
       return false;
-    }, { timeout_ms: 30_000 });
+    });
   }
 }
 

@@ -4,7 +4,7 @@
 import dgram from "node:dgram";
 import { once } from "node:events";
 import net from "node:net";
-import { PROXY_IP, SERVER_IP } from "./server.mjs";
+import { PROXY_IP, SERVER_IP } from "./ports.mjs";
 
 export class Proxy {
   /** What is swallowed now. */

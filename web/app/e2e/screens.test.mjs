@@ -3,6 +3,7 @@
 
 import { mkdir } from "node:fs/promises";
 import { Member } from "./member.mjs";
+import { Player } from "./player.mjs";
 import { FOLDER, shoot, SIZES } from "./shots.mjs";
 import { story } from "./story.mjs";
 
@@ -45,9 +46,11 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("create-open").click();
     await ada.element("create-form").waitFor();
     await shot("lobby-create");
+    await ada.element("game-arena").check({ force: true });
+    await shot("lobby-create-arena");
     await ada.element("create-panel-close").click();
-    // Long enough not to be over before the last picture is taken.
-    await ada.creates({ name: "Tuesday", choose: ["scenario-long"] });
+    // Without an end, so that it is not over before the last picture is taken.
+    await ada.creates({ name: "Tuesday", choose: ["scenario-practice"] });
     const link = await ada.gathers();
     await shot("session-alone");
 
@@ -75,7 +78,7 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("kick-panel-close").click();
     await ada.isReady();
     await ada.element("start").click();
-    await ada.player.plays({ timeout_ms: 30_000 });
+    await ada.player.plays();
     await shot("running");
     if (size === "phone") await ada.element("side-open").click();
     await ada.element("seats-open").click();
@@ -89,11 +92,20 @@ for (const [size, look] of Object.entries(SIZES)) {
       await ada.sent(name);
       await shot(`screen-${name}`);
       await ada.player.page.goto(`${server.address}/`);
-      await ada.player.page.goto(link);
-      await ada.joins();
-      await ada.isIn("running");
+      await ada.opens(link, "running");
     }
-  }, { timeout_ms: 240_000 });
+    await ada.player.page.goto(`${server.address}/lobby`);
+    await ada.element("row-return").waitFor();
+    await shot("lobby-return");
+    await ada.player.page.goto(`${server.address}/`);
+    await ada.element("return").waitFor();
+    await shot("home-return");
+    await ada.opens(link, "running");
+    const second = new Member(new Player("ada again", await ada.player.page.context().newPage()).listen());
+    await second.player.page.goto(link);
+    await second.element("door-elsewhere").waitFor();
+    await shot("session-door-member", second);
+  });
 
   story(`the closed doors of a session are seen on a ${size}`, async (stage) => {
     await mkdir(FOLDER, { recursive: true });
@@ -119,5 +131,5 @@ for (const [size, look] of Object.entries(SIZES)) {
     await server.kill();
     await ada.element("gone").waitFor();
     await shoot(ada.player, size, "lobby-gone");
-  }, { timeout_ms: 180_000 });
+  });
 }

@@ -1,25 +1,14 @@
-// A server of its own for a story: the real program, on free ports, with a folder that is gone afterwards.
+// A server of its own for a story: the real program, on ports of its own, with a folder that is gone afterwards.
 
 import { spawn } from "node:child_process";
-import dgram from "node:dgram";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import net from "node:net";
 import os from "node:os";
 import path from "node:path";
+import { ownPorts, PROXY_IP, SERVER_IP } from "./ports.mjs";
 import { until } from "./until.mjs";
 
 const PROGRAM = process.env.SAMETICK ?? "sametick";
-
-/** Where the server listens, and where the proxy in front of it does: the same port of another loopback address. */
-export const SERVER_IP = "127.0.0.1";
-export const PROXY_IP = "127.0.0.2";
-
-/** So many sessions a server here has place for. */
-const HOSTS = 4;
-
-/** Where a row of free ports is looked for: below those that systems give to anybody. */
-const ROWS = { from: 20_000, to: 32_000 };
 
 /** Servers that run: none outlives us, whatever ends us. */
 const running = new Set();
@@ -39,10 +28,15 @@ export class Server {
   /** `secret`: the passphrase, if there should be one. */
   static async start({ secret } = {}) {
     const folder = await mkdtemp(path.join(os.tmpdir(), "sametick-e2e-"));
-    const server = new Server(folder, { ...(await freePorts()), hosts: await freeRow(HOSTS) }, secret);
-    if (secret) await writeFile(server.#secretFile(), `${secret}\n`);
-    await server.run();
-    return server;
+    const server = new Server(folder, await ownPorts(), secret);
+    try {
+      if (secret) await writeFile(server.#secretFile(), `${secret}\n`);
+      await server.run();
+      return server;
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
   }
 
   get address() {
@@ -80,7 +74,7 @@ export class Server {
 
   /** Without a word to anybody, as when the machine fails. */
   async kill() {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (!this.#child || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
     await ended;
@@ -108,6 +102,7 @@ export class Server {
   async close() {
     await this.kill();
     for (const { pid } of await this.hosts()) end(pid, "SIGKILL");
+    await this.ports.release();
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -136,55 +131,4 @@ function end(pid, signal) {
   } catch (error) {
     if (error.code !== "ESRCH") throw error;
   }
-}
-
-/** Three ports that nobody has, each free for TCP and for UDP. */
-async function freePorts() {
-  const held = [];
-  try {
-    for (let count = 0; count < 3; count++) held.push(await holdAnyPort());
-    const [web, udp, quic] = held.map(({ port }) => port);
-    return { web, udp, quic };
-  } finally {
-    await Promise.all(held.map(({ release }) => release()));
-  }
-}
-
-/** So many ports in a row that nobody has. */
-async function freeRow(count) {
-  for (;;) {
-    const first = ROWS.from + Math.floor(Math.random() * (ROWS.to - ROWS.from - count));
-    const row = Array.from({ length: count }, (_, at) => first + at);
-    const held = await Promise.allSettled(row.map((port) => holdPort(port)));
-    await Promise.all(held.map(({ value }) => value?.release()));
-    if (held.every(({ status }) => status === "fulfilled")) return row;
-  }
-}
-
-/** A port that is free of both kinds: where the system gives one for TCP, a browser may have that of UDP. */
-async function holdAnyPort() {
-  for (;;) {
-    try {
-      return await holdPort();
-    } catch (error) {
-      if (error.code !== "EADDRINUSE") throw error;
-    }
-  }
-}
-
-async function holdPort(wanted = 0) {
-  const tcp = net.createServer().listen(wanted, SERVER_IP);
-  await once(tcp, "listening");
-  const { port } = tcp.address();
-  const udp = dgram.createSocket("udp4");
-  const closed = (what) => new Promise((done) => what.close(done));
-  const release = () => Promise.all([closed(tcp), closed(udp)]);
-  try {
-    udp.bind(port, SERVER_IP);
-    await once(udp, "listening");
-  } catch (error) {
-    await release();
-    throw error;
-  }
-  return { port, release };
 }

@@ -75,7 +75,7 @@ for (const [size, look] of Object.entries(SIZES)) {
     await shot("game-lost");
     await bob.element("gone").waitFor();
     await shot("home-gone", bob);
-  }, { timeout_ms: 90_000 });
+  });
 
   story(`the arena is seen on a ${size}`, async (stage) => {
     await mkdir(FOLDER, { recursive: true });
@@ -108,9 +108,9 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("help-close").waitFor();
     await shot("arena-help");
     await ada.page.keyboard.press("Escape");
-    await fighter.finds("that it was shot", ({ hud }) => hud.phase === "dead", { timeout_ms: 40_000 });
+    await fighter.finds("that it was shot", ({ hud }) => hud.phase === "dead");
     await shot("arena-dead");
-  }, { timeout_ms: 90_000 });
+  });
 
   story(`a connection in trouble is seen on a ${size}`, async (stage) => {
     await mkdir(FOLDER, { recursive: true });

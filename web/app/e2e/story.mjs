@@ -9,6 +9,7 @@ import { Devtools } from "./devtools.mjs";
 import { Player } from "./player.mjs";
 import { Proxy } from "./proxy.mjs";
 import { Server } from "./server.mjs";
+import { LIMIT_MS } from "./until.mjs";
 
 export const OUT = process.env.SAMETICK_E2E_OUT ?? "e2e-out";
 
@@ -26,8 +27,11 @@ async function theBrowser() {
   return browser;
 }
 
-export function story(name, tell, { timeout_ms = 120_000 } = {}) {
-  test(name, { timeout: timeout_ms }, async () => {
+/** A story that is not over by then hangs: every wait in it has a limit of its own. */
+const STORY_MS = 300_000;
+
+export function story(name, tell) {
+  test(name, { timeout: STORY_MS }, async () => {
     const stage = new Stage(name);
     try {
       await tell(stage);
@@ -77,6 +81,7 @@ export class Stage {
   /** Somebody new, at this address. `look`: size, colour scheme and the like, as for a browser context. */
   async player(name, address, look = {}) {
     const context = await (await theBrowser()).newContext({ viewport: DESKTOP, ...look });
+    context.setDefaultTimeout(LIMIT_MS);
     this.#contexts.push(context);
     const player = new Player(name, await context.newPage()).listen();
     this.#players.push(player);

@@ -21,7 +21,7 @@ const GAMES: Record<string, GameText> = {
     text: "Two to four players, one wall each. First to eleven. Bots keep empty seats warm until somebody sits down.",
     mode: "lockstep",
     players: { least: 2, most: 4, usual: 2 },
-    scenarios: { short: "first to 5", classic: "first to 11", long: "first to 21" },
+    scenarios: { short: "first to 5", classic: "first to 11", long: "first to 21", practice: "game after game" },
     difficulty: "How well the bots play that have the empty seats.",
   },
   arena: {
@@ -29,7 +29,7 @@ const GAMES: Record<string, GameText> = {
     text: "Walk, shoot and build cover, with whoever is in the room. Come and go as you like: bots are always there.",
     mode: "room",
     players: { least: 1, most: 32, usual: 16 },
-    scenarios: { skirmish: "first to 5", battle: "first to 15", war: "first to 30" },
+    scenarios: { skirmish: "first to 5", battle: "first to 15", war: "first to 30", field: "first to 3, no rocks", practice: "no end, no rocks" },
     difficulty: "How many bots there are: none at 1.",
   },
 };

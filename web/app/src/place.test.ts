@@ -25,9 +25,9 @@ test("every address leads somewhere", () => {
 });
 
 test("an address says how it is meant, and is read the same way", () => {
-  const options = { mode: "lockstep" as const, players: 3, bots: false, listed: true, watch: true, route: "websocket" as const };
+  const options = { mode: "lockstep" as const, players: 3, bots: false, listed: true, scenario: "short", seed: 7, watch: true, route: "websocket" as const };
   const address = addressOf("pong", "grün 4".replace(" ", "-"), options);
-  expect(address).toBe("/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&watch&route=websocket");
+  expect(address).toBe("/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&scenario=short&seed=7&watch&route=websocket");
   expect(at(address)).toEqual({ page: "game", game: "pong", session: "grün-4", options });
 });
 
@@ -40,6 +40,9 @@ test("every game has its own usual way", () => {
 
 test("nonsense in a query falls back to what is usual", () => {
   expect(at("/play/pong/a?players=99&route=pigeon&mode=x")).toMatchObject({ options: { mode: "lockstep", players: 4, route: null } });
+  expect(at("/play/pong/a?scenario=A%20b&seed=-1")).toMatchObject({ options: { scenario: null, seed: null } });
+  expect(at("/play/pong/a?scenario=&seed=99999999999999999999")).toMatchObject({ options: { scenario: null, seed: null } });
+  expect(at("/play/pong/a?seed=0")).toMatchObject({ options: { seed: 0 } });
   expect(at("/play/pong/a?players=x")).toMatchObject({ options: { players: 2 } });
 });
 

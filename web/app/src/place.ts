@@ -19,6 +19,10 @@ export interface GameOptions {
   /** Whether bots play for empty seats. */
   bots: boolean;
   listed: boolean;
+  /** Which of the game's scenarios is played, one with an end; none: it goes on. */
+  scenario: string | null;
+  /** What decides everything that is random, such as where rocks are; none: another one each time. */
+  seed: number | null;
   watch: boolean;
   /** The only route to take, for tests. */
   route: RouteName | null;
@@ -26,7 +30,7 @@ export interface GameOptions {
 
 export function usualOptions(game: string): GameOptions {
   const { mode, players } = gameText(game);
-  return { mode, players: players.usual, bots: true, listed: false, watch: false, route: null };
+  return { mode, players: players.usual, bots: true, listed: false, scenario: null, seed: null, watch: false, route: null };
 }
 
 export function placeOf(url: { pathname: string; search: string }): Place {
@@ -49,12 +53,14 @@ export function gatheringAddress(session: string): string {
 
 export function addressOf(game: string, session: string, options: Partial<GameOptions> = {}): string {
   const usual = usualOptions(game);
-  const { mode, players, bots, listed, watch, route } = { ...usual, ...options };
+  const { mode, players, bots, listed, scenario, seed, watch, route } = { ...usual, ...options };
   const query = [
     mode !== usual.mode && `mode=${mode}`,
     players !== usual.players && `players=${players}`,
     bots !== usual.bots && "bots=no",
     listed && "listed",
+    scenario && `scenario=${scenario}`,
+    seed !== null && `seed=${seed}`,
     watch && "watch",
     route && `route=${route}`,
   ].filter(Boolean);
@@ -70,9 +76,17 @@ function optionsOf(game: string, query: URLSearchParams): GameOptions {
     players: Number.isInteger(players) ? Math.min(most, Math.max(least, players)) : usual,
     bots: query.get("bots") !== "no",
     listed: query.has("listed"),
+    scenario: /^[a-z0-9-]{1,24}$/.exec(query.get("scenario") ?? "")?.[0] ?? null,
+    seed: seedOf(query.get("seed")),
     watch: query.has("watch"),
     route: route === "websocket" || route === "webtransport" ? route : null,
   };
+}
+
+/** A whole number that JavaScript can say exactly. */
+function seedOf(text: string | null): number | null {
+  const seed = Number(text);
+  return text && /^\d+$/.test(text) && Number.isSafeInteger(seed) ? seed : null;
 }
 
 function decoded(part: string | undefined): string | null {

@@ -1,36 +1,188 @@
 //! The stories in `web/app/e2e`: real pages in a real browser play on a real server.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::{Places, recipe};
 use crate::workspace::Workspace;
 use crate::{setup, shell};
 
+/// A story that has failed by chance once.
+struct Story {
+    file: &'static str,
+    name: &'static str,
+}
+
+/// Every story that has failed by chance, and why it did. [`run_long`] tells them again and again.
+const FAILED_BY_CHANCE: &[Story] = &[
+    // Walkers stood behind rocks, shots ended in them, and the map moved under the mouse.
+    Story { file: "arena", name: "a page walks and shoots among native bots in a room over websocket" },
+    Story { file: "arena", name: "a page walks and shoots among native bots in a room over webtransport" },
+    Story { file: "arena", name: "what one page plans and builds is seen by another" },
+    Story { file: "arena", name: "two thumbs walk, shoot and build on a phone" },
+    Story { file: "arena", name: "the same arena is played in lockstep" },
+    Story {
+        file: "known",
+        name: "who reloads has its seat, its place, its walls and its character again, and others see who it is",
+    },
+    Story { file: "known", name: "a server that was killed and started again has everybody where they were" },
+    // The game was over before the story was, or a return was too quick to be seen.
+    Story { file: "lobby", name: "two play, one is cut off and returns to the same seat" },
+    Story {
+        file: "lobby",
+        name: "a host is killed in the middle of a game, then the gateway: everybody is back, or has not noticed",
+    },
+    Story {
+        file: "lobby",
+        name: "a host that is asked to end hands its session to another one, and the game goes on there",
+    },
+    // The port was taken by a browser. Ports of the others were as well, now and then; these need the most of them.
+    Story { file: "drop", name: "where WebTransport is swallowed, a page takes WebSocket by itself" },
+    Story { file: "drop", name: "a server that was killed and started again is played on by itself" },
+    // The other page's game was disturbed by a busy machine.
+    Story {
+        file: "timed/hidden",
+        name: "a page that was hidden and frozen for 30 s catches up, and the other's game is not disturbed",
+    },
+];
+
+/// How often the whole step is run after that.
+const WHOLE_RUNS: u64 = 3;
+
+/// What the stories need.
+struct Stage {
+    app: PathBuf,
+    program: PathBuf,
+    out: PathBuf,
+    chromium: String,
+}
+
+impl Stage {
+    /// Builds and installs what is missing.
+    fn set(workspace: &Workspace) -> Result<Stage> {
+        let places = Places::of(workspace);
+        recipe::install_packages(&places.app)?;
+        // As the tests build it, with the features that all of them ask for: what they have built already is not built again.
+        shell::run(shell::cargo(&workspace.root).args(["test", "--workspace", "--no-run", "--quiet"]))?;
+        let out = workspace.target.join("e2e");
+        let program = workspace.target.join("debug/sametick");
+        Ok(Stage { app: places.app, program, out, chromium: chromium()? })
+    }
+
+    /// Forgets what the last run has left.
+    fn clear(&self) -> Result<()> {
+        if self.out.exists() {
+            fs::remove_dir_all(&self.out)?;
+        }
+        Ok(())
+    }
+
+    fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env("SAMETICK", &self.program)
+            .env("SAMETICK_E2E_OUT", &self.out)
+            .env("CHROMIUM", &self.chromium)
+    }
+
+    /// Tells one story.
+    fn tell(&self, story: &Story) -> Result<()> {
+        let pattern = format!("^{}$", escaped(story.name));
+        let mut node = Command::new("node");
+        node.current_dir(&self.app).args(["--test", "--test-reporter=spec", "--test-name-pattern", &pattern]);
+        node.arg(format!("e2e/{}.test.mjs", story.file));
+        let mut passed = 0;
+        shell::run_watching(self.prepare(&mut node), |line| passed += passes_in(line))?;
+        ensure!(passed == 1, "there is no story \"{}\" in {}.test.mjs", story.name, story.file);
+        Ok(())
+    }
+
+    /// Tells them all; the result is how many there were, and what was measured.
+    fn tell_all(&self) -> Result<(u32, String)> {
+        let mut passed = 0;
+        let mut notes = Vec::new();
+        let mut npm = recipe::npm(&self.app);
+        shell::run_watching(self.prepare(npm.args(["run", "e2e"])), |line| {
+            passed += passes_in(line);
+            notes.extend(line.strip_prefix("ℹ first playable").map(|note| format!("; first playable{note}")));
+        })?;
+        Ok((passed, notes.concat()))
+    }
+}
+
 /// Runs them all, and says where their pictures are.
 pub fn run(workspace: &Workspace) -> Result<String> {
-    let places = Places::of(workspace);
-    recipe::install_packages(&places.app)?;
-    // As the tests build it, with the features that all of them ask for: what they have built already is not built again.
-    shell::run(shell::cargo(&workspace.root).args(["test", "--workspace", "--no-run", "--quiet"]))?;
-    let out = workspace.target.join("e2e");
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
-    }
-    let mut passed = 0;
-    let mut notes = Vec::new();
-    let mut npm = recipe::npm(&places.app);
-    npm.args(["run", "e2e"])
-        .env("SAMETICK", workspace.target.join("debug/sametick"))
-        .env("SAMETICK_E2E_OUT", &out)
-        .env("CHROMIUM", chromium()?);
-    shell::run_watching(&mut npm, |line| {
-        passed += line.strip_prefix("ℹ pass ").and_then(|count| count.parse::<u32>().ok()).unwrap_or(0);
-        notes.extend(line.strip_prefix("ℹ first playable").map(|note| format!("; first playable{note}")));
+    let stage = Stage::set(workspace)?;
+    stage.clear()?;
+    let evidence = || format!("what pages showed and servers said is in {}", stage.out.display());
+    let (passed, notes) = stage.tell_all().with_context(evidence)?;
+    Ok(format!("{passed} stories{notes}; pictures in {}", stage.out.join("shots").display()))
+}
+
+/// Runs every story that has ever failed by chance so many times, then all of them a few times, beside a busy core. What fails is counted,
+/// and its evidence is left.
+pub fn run_long(workspace: &Workspace, times: u64) -> Result<()> {
+    let stage = Stage::set(workspace)?;
+    stage.clear()?;
+    let failures = beside_a_busy_core(|| {
+        let mut failures = Vec::new();
+        for story in FAILED_BY_CHANCE {
+            let before = failures.len();
+            for time in 1..=times {
+                let failed = stage.tell(story).err();
+                failures.extend(failed.map(|error| format!("{} ({time} of {times}): {error:#}", story.name)));
+            }
+            println!("{} of {times} failed: {}", failures.len() - before, story.name);
+        }
+        for time in 1..=WHOLE_RUNS {
+            let failed = stage.tell_all().err();
+            failures
+                .extend(failed.map(|error| format!("the whole step ({time} of {WHOLE_RUNS}): {error:#}")));
+        }
+        failures
+    });
+    ensure!(
+        failures.is_empty(),
+        "{} failed; what pages showed is in {}\n{}",
+        failures.len(),
+        stage.out.display(),
+        failures.join("\n")
+    );
+    println!(
+        "{} stories {times} times and all of them {WHOLE_RUNS} times: 0 failures",
+        FAILED_BY_CHANCE.len()
+    );
+    Ok(())
+}
+
+/// Does something while a thread keeps one core busy.
+fn beside_a_busy_core<T>(act: impl FnOnce() -> T) -> T {
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let result = act();
+        is_done.store(true, Ordering::Relaxed);
+        result
     })
-    .with_context(|| format!("what pages showed and servers said is in {}", out.display()))?;
-    Ok(format!("{passed} stories{}; pictures in {}", notes.concat(), out.join("shots").display()))
+}
+
+/// How many have passed, if this line of the reporter's says so.
+fn passes_in(line: &str) -> u32 {
+    line.strip_prefix("ℹ pass ").and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// A name as a pattern that means it literally.
+fn escaped(name: &str) -> String {
+    let special = |letter: char| r"\.+*?()|[]{}^$/".contains(letter);
+    name.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }
 
 /// Where the browser lies: the driver asks for a path.
@@ -44,4 +196,27 @@ fn chromium() -> Result<String> {
     let found =
         found.with_context(|| format!("there is no {name}; run `cargo xtask setup`, or set CHROMIUM"))?;
     Ok(found.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_story_of_the_table_is_told() -> Result<()> {
+        let places = Places::of(&Workspace::load()?);
+        for Story { file, name } in FAILED_BY_CHANCE {
+            let told = fs::read_to_string(places.app.join(format!("e2e/{file}.test.mjs")))?;
+            // Of a story that is told for every route, the route is not in the file.
+            let name = name.strip_suffix("websocket").or(name.strip_suffix("webtransport")).unwrap_or(name);
+            assert!(told.contains(name), "{file}: {name}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_name_is_meant_literally() {
+        assert_eq!(escaped("a (b) c?"), r"a \(b\) c\?");
+        assert_eq!((passes_in("ℹ pass 12"), passes_in("ℹ fail 1")), (12, 0));
+    }
 }

@@ -11,6 +11,10 @@ use sametick_wire::{Closed, link, side};
 use super::{Client, Output, SILENCE_US, STALL_US, Stage};
 use crate::side::{Side, Standing};
 
+/// A link counts as stalled only after this long while the server has not answered whether the player may take part: it may have to
+/// look for the session first, and says only now and then that it is there. A second link would ask for a second seat.
+const UNANSWERED_US: u64 = 2 * link::KEEP_ALIVE_US + 500_000;
+
 impl<S: Side> Client<S> {
     /// What the client wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
@@ -160,7 +164,7 @@ impl<S: Side> Client<S> {
     fn sleep(&mut self, link_at: Time, side_at: Option<Time>) -> Option<Output> {
         let Stage::Open { heard_at, leave_by, .. } = &self.stage else { return None };
         let silence_at = heard_at.plus_micros(SILENCE_US);
-        let stall_at = heard_at.plus_micros(STALL_US);
+        let stall_at = heard_at.plus_micros(self.stall_us());
         let beside_at = stall_at.max(self.beside_at);
         let leave_by = *leave_by;
         match leave_by {
@@ -182,6 +186,14 @@ impl<S: Side> Client<S> {
         let own = [Some(silence_at), Some(beside_at).filter(|at| *at > self.now), leave_by];
         let all = own.into_iter().flatten().chain([link_at]).chain(side_at).chain(trouble_at);
         all.min().map(|at| self.wait_until(at))
+    }
+
+    /// After how long without anything the link counts as stalled.
+    pub(super) fn stall_us(&self) -> u64 {
+        match self.side.as_ref().map(S::standing) {
+            Some(Standing::Joining) => UNANSWERED_US,
+            _ => STALL_US,
+        }
     }
 
     /// Who is called much later than that was asleep.

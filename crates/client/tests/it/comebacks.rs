@@ -1,6 +1,6 @@
 //! A client gets in, stays in, and comes back: on good and bad networks, whatever happens to its connection.
 
-use sametick_client::{Plan, Status};
+use sametick_client::{Plan, Side, Status};
 use sametick_lockstep::peer::Peer;
 use sametick_lockstep::session::CAME_BACK;
 use sametick_sim::{Seat, Tick};
@@ -152,6 +152,62 @@ fn who_leaves_is_seen_to_leave_at_once() {
     world.run_millis(2_000);
     assert_eq!(world.players[0].dials, [0], "it does not come back");
     assert!(world.plays(1));
+}
+
+/// Somebody whose page is loaded anew: the client says goodbye, or is gone without a word, and another one comes with its claim.
+fn reload(world: &mut World, says_goodbye: bool) -> usize {
+    let (now, claim) = (world.now, world.players[0].client.side().and_then(Side::claim).unwrap());
+    if says_goodbye {
+        world.players[0].client.leave(now);
+        world.run_until(1_000, "the seat is free", |world| world.departures() == 1);
+    } else {
+        world.freeze(0, 60_000);
+    }
+    let again = world.add();
+    world.players[again].client.come_back(claim);
+    world.run_until(5_000, "plays again", |world| world.plays(again));
+    again
+}
+
+#[test]
+fn a_program_that_is_started_anew_has_its_own_seat_and_not_the_bots() {
+    for (seed, says_goodbye) in (0..6).zip([true, false].into_iter().cycle()) {
+        let mut world = World::new(NETWORKS[seed as usize % 3], seed);
+        world.add();
+        world.run_until(5_000, "plays", |world| world.plays(0));
+        world.run_millis(10_000);
+        let mine = seat(&world, 0);
+        let again = reload(&mut world, says_goodbye);
+        assert_eq!(seat(&world, again), mine, "seed {seed}");
+        assert_eq!(world.departures(), usize::from(says_goodbye), "without a goodbye nobody was away");
+        // Somebody without the claim, such as another tab, gets the seat that is free.
+        let other = world.add();
+        world.run_until(5_000, "the other one plays", |world| world.plays(other));
+        assert_ne!(seat(&world, other), mine);
+        world.run_millis(2_000);
+        assert!(world.plays(again) && world.plays(other));
+        assert_agreement(&world);
+    }
+}
+
+#[test]
+fn what_is_no_claim_and_a_claim_to_another_session_are_as_good_as_none() {
+    let mut world = World::of_two("rtt=40ms", 3);
+    let claim = world.players[0].client.side().and_then(Side::claim).unwrap();
+    world.restart();
+    world.run_until(8_000, "both play again", |world| world.plays(0) && world.plays(1));
+    let now = world.now;
+    world.players[1].client.leave(now);
+    world.run_millis(500);
+    for claim in [vec![], vec![7; 40], claim] {
+        let other = world.add();
+        world.players[other].client.come_back(claim);
+        world.run_until(5_000, "plays", |world| world.plays(other));
+        assert!(world.plays(0) && seat(&world, other) != seat(&world, 0));
+        let now = world.now;
+        world.players[other].client.leave(now);
+        world.run_millis(500);
+    }
 }
 
 #[test]

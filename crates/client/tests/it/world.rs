@@ -6,7 +6,7 @@ use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Side, Statu
 use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{StateHash, Tick, Time};
-use sametick_wire::access::AccessKey;
+use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::hello::{Answer, Door, Hello, Knock};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
@@ -235,7 +235,8 @@ impl<S: Server> World<S> {
                 if *down {
                     wire.news.push((now.plus_micros(WAY_US), News::Gone));
                 } else if !blocked && !wire.swallows {
-                    let knock = door.knock(unix_s(*now), &bytes);
+                    let source = Source::proven(core::net::Ipv4Addr::LOCALHOST.into());
+                    let knock = door.knock(unix_s(*now), source, &bytes);
                     let Knock::Proven(proven) = knock else { panic!("a fresh and honest hello: {knock:?}") };
                     let member = Member(*next_member);
                     *next_member += 1;

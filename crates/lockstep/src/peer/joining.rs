@@ -21,6 +21,11 @@ impl Status {
 }
 
 impl<G: Game> Peer<G> {
+    /// Comes back as the peer that was given this claim, with the next [`Peer::rejoin`].
+    pub fn take_claim(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+    }
+
     /// Joins again, over another link to a relay: as who it was and from where it is, if the session still runs there. Until
     /// the relay answers, the state on screen stands still.
     pub fn rejoin(&mut self, now: Time, path: Path) {

@@ -9,7 +9,6 @@ use sametick_sim::replica::Hosted;
 use sametick_wire::Member;
 use sametick_wire::identity::PlayerId;
 
-use super::chair::ABSENT;
 use super::joining::CAME_BACK;
 use super::{Chair, Host, Output};
 use crate::message::Join;
@@ -37,10 +36,10 @@ impl<G: Hosted> Host<G> {
             self.keeping.seat(member, seat, held);
             return Ok(Some(Some(seat)));
         };
-        let (old, is_their_own) = (chair.member, chair.player == Some(player) || chair.member == ABSENT);
+        let (old, is_their_own) = (chair.member, chair.player == Some(player) || chair.is_absent());
         match chair.leaving {
-            // Whoever is back within the same tick has never gone; unless the log knows already that they came and went.
-            Some(_) if is_their_own && !chair.joined => {
+            // A player who is back before the game knows that they left has never gone.
+            _ if is_their_own && chair.can_be_taken_again() => {
                 (chair.member, chair.player, chair.leaving) = (member, Some(player), None);
                 self.take_held(seat, player);
                 self.keeping.holds.clear(seat);

@@ -30,9 +30,18 @@ const SLACK_UNIT_US: i64 = 32;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
     last: Option<Reading>,
-    /// The least difference between our clock and theirs, over the present span of time and the one before.
-    least_us: [Option<i64>; 2],
+    /// The quickest report of the present span of time, and of the one before.
+    quickest: [Option<Quickest>; 2],
     span_began: Time,
+}
+
+/// A report that took least: what it says of how the clocks differ is least blurred by the network.
+#[derive(Clone, Copy, Debug)]
+struct Quickest {
+    /// Our clock when it came, less theirs when it was sent.
+    taken_us: i64,
+    /// The same without the way here, as long as that was then: a path that becomes longer does not change it.
+    apart_us: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +51,6 @@ struct Reading {
     low: u32,
     tick: Tick,
     ago_us: i64,
-    /// How long what they send takes to get here.
-    transit_us: i64,
 }
 
 impl Clock {
@@ -53,23 +60,26 @@ impl Clock {
             None => i64::from(report.clock_us),
         };
         let (ago_us, transit_us) = (report.ago_us.into(), (u64::from(report.rtt) * RTT_UNIT_US / 2) as i64);
-        self.last = Some(Reading { clock_us, low: report.clock_us, tick: report.tick, ago_us, transit_us });
+        self.last = Some(Reading { clock_us, low: report.clock_us, tick: report.tick, ago_us });
         if now.micros_since(self.span_began) >= REMEMBERED_US {
-            self.least_us = [None, self.least_us[0]];
+            self.quickest = [None, self.quickest[0]];
             self.span_began = now;
         }
-        let difference = now.as_micros() as i64 - clock_us;
-        let least = self.least_us[0].get_or_insert(difference);
-        *least = difference.min(*least);
+        let taken_us = now.as_micros() as i64 - clock_us;
+        let report = Quickest { taken_us, apart_us: taken_us - transit_us };
+        let quickest = self.quickest[0].get_or_insert(report);
+        if taken_us <= quickest.taken_us {
+            *quickest = report;
+        }
     }
 
     /// When the input for a tick was made, by our clock as far as can be told; never in the future, nor long ago.
     pub fn made_us(&self, now: Time, rate: TickRate, tick: Tick) -> i64 {
         let now_us = now.as_micros() as i64;
-        let least_us = self.least_us.iter().flatten().min();
-        let (Some(last), Some(least_us)) = (self.last, least_us) else { return now_us };
+        let quickest = self.quickest.iter().flatten().min_by_key(|quickest| quickest.taken_us);
+        let (Some(last), Some(quickest)) = (self.last, quickest) else { return now_us };
         let later = (i64::from(tick.0) - i64::from(last.tick.0)) * rate.tick_micros() as i64;
-        (last.clock_us + least_us - last.transit_us - last.ago_us + later).clamp(now_us - MAX_AGE_US, now_us)
+        (last.clock_us + quickest.apart_us - last.ago_us + later).clamp(now_us - MAX_AGE_US, now_us)
     }
 }
 
@@ -103,9 +113,20 @@ impl Chair {
         }
     }
 
-    /// Of somebody who sat there before the host was, and has not come back.
+    /// Of a player who sat there before the host was, and has not come back yet.
     pub fn absent() -> Chair {
-        Chair { joined: false, leaving: Some(Leaving::TimedOut), ..Chair::new(ABSENT, None) }
+        Chair { joined: false, ..Chair::new(ABSENT, None) }
+    }
+
+    /// Whether its player was there before the host was, and has not come back yet.
+    pub fn is_absent(&self) -> bool {
+        self.member == ABSENT
+    }
+
+    /// Whether its player can take it again as if they had never gone: the game has not been told that they left. Of a player who has
+    /// not even sat for a tick the log knows already that they came and went.
+    pub fn can_be_taken_again(&self) -> bool {
+        !self.joined && (self.leaving.is_some() || self.is_absent())
     }
 
     /// An input has arrived for a tick; `present` is the last that was stepped, `slack_us` how long before its time it is.
@@ -154,4 +175,25 @@ impl Chair {
 /// The slack of a report in microseconds.
 pub(crate) fn slack_us(slack: i16) -> i32 {
     i32::from(slack) * SLACK_UNIT_US as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever's line becomes longer has not acted earlier than others for that.
+    #[test]
+    fn when_an_input_was_made_does_not_depend_on_how_long_the_path_has_become() {
+        let rate = TickRate::hz(30);
+        let mut clock = Clock::default();
+        for (sent_ms, one_way_ms) in [(0, 10), (100, 12), (200, 10), (5_000, 110), (5_100, 110)] {
+            let rtt = (2 * one_way_ms * 1_000 / RTT_UNIT_US) as u16;
+            let (clock_us, tick) = (sent_ms as u32 * 1_000 + 77, Tick(sent_ms as u32 * 3 / 100));
+            let report = Report { clock_us, tick, rtt, ..Report::default() };
+            let now = Time::from_micros((sent_ms + one_way_ms) * 1_000);
+            clock.on_report(now, &report);
+            let made_us = clock.made_us(now, rate, tick);
+            assert!(made_us.abs_diff(sent_ms as i64 * 1_000) < 3_000, "{made_us} at {sent_ms} ms");
+        }
+    }
 }

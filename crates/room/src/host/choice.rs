@@ -5,16 +5,17 @@ use alloc::vec::Vec;
 use sametick_sim::replica::{Kind, MAX_WIDTH, Motion, ViewId};
 use sametick_sim::{Tick, TickRate};
 
+use super::cost::{self, Cost};
 use super::grid::{Found, Grid};
+use super::refresh::Refresh;
 use super::scenery::Scenery;
 use crate::snapshot::{Known, Layout, Mark, Snapshot};
 
 /// Whoever is in a zone stays in it until so much farther away than its edge: nobody flickers on a border.
 const HYSTERESIS: f32 = 1.1;
 
-/// Bytes that a changed entity is taken to cost before anything is known.
-const FIRST_COST: u32 = 10 * COST_UNIT;
-const COST_UNIT: u32 = 256;
+/// How often less is put into an update that came out too long, before it gets nothing but what has to be in it.
+const TRIES: u32 = 4;
 
 /// How much is thought of an entity that a view does not know yet, besides its age.
 const NEWCOMER: f32 = 4.0;
@@ -76,6 +77,10 @@ struct Entry {
     kind: u16,
     zone: u8,
     told: bool,
+    /// It is in the update whether it is told or not, with what was said of it last: nobody has said they have that.
+    again: bool,
+    /// The base does not have it.
+    fresh: bool,
 }
 
 /// The index of who was not sent before.
@@ -107,16 +112,21 @@ struct Waiting {
 pub(crate) struct Choice {
     entries: Vec<Entry>,
     found: Found,
-    ranking: Vec<(f32, u32)>,
+    ranking: Vec<(bool, f32, u32)>,
     waiting: Vec<Waiting>,
     updates: u32,
-    /// Changed entities that are told again, since nobody has said they have them.
-    again: u32,
-    /// Changed entities in the update that is made.
-    told: u32,
+    /// Changed entities in the update that is made: all, and those that the base does not have.
+    coded: u32,
+    coded_fresh: u32,
     /// What one costs, as seen so far.
-    cost: u32,
+    cost: Cost,
     limit: usize,
+    tries: u32,
+    /// Whether something that is due is left out.
+    short: bool,
+    refresh: Refresh,
+    /// Entities that the base has come first: what is left out is coded as if it had rested, which costs more the next time.
+    steady: bool,
 }
 
 impl Default for Choice {
@@ -127,10 +137,14 @@ impl Default for Choice {
             ranking: Vec::new(),
             waiting: Vec::new(),
             updates: 0,
-            again: 0,
-            told: 0,
-            cost: FIRST_COST,
+            coded: 0,
+            coded_fresh: 0,
+            cost: Cost::FIRST,
             limit: 0,
+            tries: 0,
+            short: false,
+            refresh: Refresh::default(),
+            steady: false,
         }
     }
 }
@@ -141,48 +155,62 @@ impl Choice {
         self.updates = self.updates.wrapping_add(1);
     }
 
-    /// Finds everything in sight and what is new about it. `base` is when what everybody has was made.
-    pub fn plan(&mut self, latest: &Snapshot, base: Option<Tick>, view: ViewId, around: &Surroundings<'_>) {
+    /// Whether something that is due does not fit.
+    pub fn is_short(&self) -> bool {
+        self.short
+    }
+
+    /// Finds everything in sight and what is new about it since what was sent last; the update is coded against the base. If it is
+    /// steady, entities that the base has come before those that it has not.
+    pub fn plan(
+        &mut self,
+        (latest, base): (&Snapshot, &Snapshot),
+        view: ViewId,
+        around: &Surroundings<'_>,
+        steady: bool,
+    ) {
         self.entries.clear();
-        self.again = 0;
+        self.steady = steady;
         for kind in 0..around.cadences.len() {
             let reach = around.cadences[kind].reach;
             let mut found = core::mem::take(&mut self.found);
             around.grids[kind].near(around.eye, reach, &mut found);
-            self.plan_kind(kind, &found, &latest.tables[kind], base, view, around);
+            self.plan_kind(kind, &found, (latest, base), view, around);
             self.found = found;
         }
-        self.choose(around.budget);
+        self.tries = 0;
+        self.limit = around.budget;
+        let base_age = (base.tick > Tick::ZERO).then(|| around.tick.ticks_since(base.tick));
+        self.refresh.begin(around.tick, base_age);
+        self.choose(around.tick);
     }
 
     fn plan_kind(
         &mut self,
         kind: usize,
         found: &Found,
-        latest: &Known,
-        base: Option<Tick>,
+        (latest, base): (&Snapshot, &Snapshot),
         view: ViewId,
         around: &Surroundings<'_>,
     ) {
         let (spec, table) = (&around.layout.kinds()[kind], around.scenery.table(kind));
-        let mut at = 0;
+        let (base_tick, latest, base) = (base.tick, &latest.tables[kind], &base.tables[kind]);
+        let (mut at, mut base_at) = (0, 0);
         let edges = &around.cadences[kind].edges[..];
         for row in found.iter() {
             let entity = &table.rows()[row as usize];
-            while latest.marks().get(at).is_some_and(|mark| mark.id < entity.id) {
-                at += 1;
-            }
-            let mark = latest.marks().get(at).filter(|mark| mark.id == entity.id);
+            let mark = mark_of(latest, &mut at, entity.id);
+            let fresh = mark_of(base, &mut base_at, entity.id).is_none();
             let distance = match (entity.place, around.eye) {
                 (Some(place), Some(eye)) => distance_squared(place, eye),
                 _ => 0.0,
             };
             let Some(zone) = zone_at(edges, distance, mark.map(|mark| mark.zone)) else { continue };
-            if mark.is_some_and(|mark| base.is_none_or(|base| mark.at > base)) {
-                self.again += 1;
-            }
+            let again = mark.is_some_and(|mark| fresh || mark.at > base_tick);
             let known = if mark.is_some() { at as u32 } else { UNKNOWN };
-            let mut entry = Entry { row, known, priority: 0.0, kind: kind as u16, zone, told: false };
+            let number = kind as u16;
+            let mut entry =
+                Entry { row, known, priority: 0.0, kind: number, zone, told: false, again, fresh };
             let priority = match mark {
                 Some(mark) => self.change(&entry, mark, spec, latest.slots(at), view, around),
                 None => Some(NEWCOMER * self.waited(kind, entity.id, around.tick)),
@@ -263,44 +291,86 @@ impl Choice {
     }
 
     /// Takes as much of what is new as there is room for: what matters most, and has waited longest, first.
-    fn choose(&mut self, budget: usize) {
-        self.limit = budget;
+    fn choose(&mut self, now: Tick) {
         self.ranking.clear();
+        let (mut repeated, mut wanted) = (0, 0);
+        (self.coded, self.coded_fresh) = (0, 0);
         for (index, entry) in (0..).zip(&mut self.entries) {
             entry.told = entry.priority > 0.0;
-            if entry.told {
-                self.ranking.push((entry.priority, index));
+            if entry.again {
+                repeated += self.cost.of(entry.fresh);
+            } else if entry.told {
+                wanted += self.cost.of(entry.fresh);
+                self.ranking.push((self.steady && !entry.fresh, entry.priority, index));
+            }
+            if entry.again || entry.told {
+                self.coded += 1;
+                self.coded_fresh += u32::from(entry.fresh);
             }
         }
-        self.cut();
-    }
-
-    fn cut(&mut self) {
-        let room = (self.limit as u64 * u64::from(COST_UNIT) / u64::from(self.cost.max(1))) as usize;
-        let room = room.saturating_sub(self.again as usize);
-        self.told = self.again + self.ranking.len().min(room) as u32;
-        if self.ranking.len() <= room {
-            return;
-        }
-        self.ranking.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for &(_, index) in &self.ranking[room..] {
-            self.entries[index as usize].told = false;
+        let room = |limit: usize| cost::of_bytes(limit).saturating_sub(repeated);
+        self.short = wanted > room(self.limit);
+        if self.short {
+            self.cut(room(self.limit / 8 * 7), now);
         }
     }
 
-    /// The update came out at this length, which is too long: less of it.
-    pub fn tighten(&mut self, length: usize) {
-        self.learn(length);
-        self.cost += self.cost / 4;
-        self.choose(self.limit);
+    /// Leaves out what matters least, and what is said again as it was if nothing else has been told for too long.
+    fn cut(&mut self, mut room: u64, now: Tick) {
+        self.ranking.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+        for &(_, _, index) in &self.ranking {
+            let entry = &mut self.entries[index as usize];
+            let cost = self.cost.of(entry.fresh);
+            if cost <= room {
+                room -= cost;
+                continue;
+            }
+            // Nothing that matters less is told in its place.
+            room = 0;
+            entry.told = false;
+            self.coded -= 1;
+            self.coded_fresh -= u32::from(entry.fresh);
+        }
+        if !self.refresh.is_on(now) {
+            self.repeat();
+        }
     }
 
-    /// What changed entities cost.
-    pub fn learn(&mut self, length: usize) {
-        if let Some(cost) = (length as u32).saturating_mul(COST_UNIT).checked_div(self.told) {
-            // Twice as much is believed at once, less only slowly.
-            self.cost = cost.max((7 * self.cost + cost) / 8).max(COST_UNIT / 16);
+    /// What is said again is left as it was. Returns whether that makes a difference.
+    fn repeat(&mut self) -> bool {
+        let mut differs = false;
+        for entry in self.entries.iter_mut().filter(|entry| entry.again) {
+            differs |= core::mem::take(&mut entry.told);
         }
+        differs
+    }
+
+    /// The update came out at this length, which is too long: less of it. Fails if there is nothing more to leave out.
+    pub fn tighten(&mut self, length: usize, around: &Surroundings<'_>) -> bool {
+        self.tries += 1;
+        if !self.admits() {
+            return self.repeat();
+        }
+        let less = self.limit * around.budget / length.max(1);
+        self.limit = if self.tries < TRIES { less.min(self.limit) / 8 * 7 } else { 0 };
+        self.choose(around.tick);
+        true
+    }
+
+    /// The update is sent as it was built last.
+    pub fn finish(&mut self, now: Tick) {
+        self.refresh.finish(now, !self.short);
+    }
+
+    /// Whether something is told that is not said again.
+    fn admits(&self) -> bool {
+        self.entries.iter().any(|entry| entry.told && !entry.again)
+    }
+
+    /// What the entities of an update cost that came out at this length, with so many bytes for those that the base has not.
+    pub fn learn(&mut self, length: usize, fresh_bytes: usize) {
+        self.cost.fresh.learn(fresh_bytes, self.coded_fresh);
+        self.cost.known.learn(length.saturating_sub(fresh_bytes), self.coded - self.coded_fresh);
     }
 
     /// Makes what the view will have. Returns whether something in sight is still unknown to it.
@@ -369,6 +439,14 @@ impl Choice {
         }
         waiting.drain(..before);
     }
+}
+
+/// The mark of an entity in a table, for entities that are looked for in the order of their numbers; `at` is its index then.
+fn mark_of<'a>(table: &'a Known, at: &mut usize, id: u32) -> Option<&'a Mark> {
+    while table.marks().get(*at).is_some_and(|mark| mark.id < id) {
+        *at += 1;
+    }
+    table.marks().get(*at).filter(|mark| mark.id == id)
 }
 
 /// The zone at a distance, of which the square is given, for who was in one before or not; none if it is out of sight.

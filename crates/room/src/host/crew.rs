@@ -8,8 +8,9 @@ use sametick_sim::replica::ViewId;
 use sametick_wire::Member;
 
 use super::choice::{Choice, Surroundings};
+use super::in_flight::InFlight;
 use crate::delta;
-use crate::message::{Head, MASK_BITS, MAX_BACK};
+use crate::message::{Head, MASK_BITS, MAX_BACK, Report, widen_tick};
 use crate::models::{Family, Models};
 use crate::snapshot::{Layout, Snapshot};
 
@@ -17,10 +18,7 @@ use crate::snapshot::{Layout, Snapshot};
 pub(crate) const MAX_CREW: usize = 32;
 
 /// Updates that are kept for those who may have them: whoever has not said so for longer is left behind.
-const MAX_SENT: usize = 24;
-
-/// How often an update that came out too long is made again with less in it.
-const TRIES: u32 = 4;
+const MAX_SENT: usize = 40;
 
 /// An update that was sent.
 struct Sent {
@@ -36,6 +34,8 @@ struct Shelf {
     sent: VecDeque<Sent>,
     /// Whether everybody has the first.
     known: bool,
+    /// An update in flight that the next ones are coded against all the same.
+    in_flight_base: Option<Tick>,
     spare: Vec<Sent>,
     nothing: Snapshot,
     family: Family,
@@ -47,15 +47,38 @@ impl Shelf {
         self.sent.back().map_or(&self.nothing, |sent| &sent.snapshot)
     }
 
-    /// The newest update that everybody has.
+    /// What the next update is coded against: the newest update that everybody has, or one in flight.
     fn base(&self) -> Option<&Sent> {
-        self.sent.front().filter(|_| self.known)
+        match self.in_flight_base {
+            Some(tick) => self.sent.iter().find(|sent| sent.snapshot.tick == tick),
+            None => self.sent.front().filter(|_| self.known),
+        }
     }
 
     /// Nothing is known to everybody any more.
     fn forget(&mut self) {
         self.spare.extend(self.sent.drain(..));
-        self.known = false;
+        (self.known, self.in_flight_base) = (false, None);
+    }
+
+    /// Makes the newest update the base though it is in flight. Fails if it is the base already, or is acknowledged.
+    fn advance(&mut self) -> bool {
+        let newest = self.latest().tick;
+        let is_newer = self.sent.len() > usize::from(self.known) && self.in_flight_base != Some(newest);
+        if is_newer {
+            self.in_flight_base = Some(newest);
+        }
+        is_newer
+    }
+
+    /// The base was lost in flight: nothing that was sent since the last acknowledged update can be read. Returns when the first
+    /// of that was sent.
+    fn retreat(&mut self) -> Tick {
+        let known = usize::from(self.known);
+        let first = self.sent.get(known).map_or(Tick::ZERO, |sent| sent.snapshot.tick);
+        self.spare.extend(self.sent.drain(known..));
+        self.in_flight_base = None;
+        first
     }
 
     /// Finds the newest update that everybody has, and gives up what nothing can be coded against any more.
@@ -63,6 +86,8 @@ impl Shelf {
         let Some(base) = self.sent.iter().rposition(|sent| sent.missing & needed == 0) else { return };
         self.spare.extend(self.sent.drain(..base));
         self.known = true;
+        let known = self.sent.front().map(|sent| sent.snapshot.tick);
+        self.in_flight_base = self.in_flight_base.filter(|base| known.is_none_or(|known| known < *base));
     }
 
     /// A place for the next one.
@@ -73,16 +98,20 @@ impl Shelf {
         })
     }
 
-    /// Codes an update against what everybody has.
-    fn encode(&self, fresh: &mut Sent, out: &mut Vec<u8>) {
+    /// What the next update is coded against.
+    fn known(&self) -> &Snapshot {
+        self.base().map_or(&self.nothing, |base| &base.snapshot)
+    }
+
+    /// Codes an update against the base. Returns how many bytes tell of entities that the base does not have.
+    fn encode(&self, fresh: &mut Sent, out: &mut Vec<u8>) -> usize {
         let base = self.base();
         match base {
             Some(base) => fresh.models.copy_from(&base.models),
             None => fresh.models.reset(),
         }
-        let known = base.map_or(&self.nothing, |base| &base.snapshot);
         out.clear();
-        delta::encode(&mut fresh.models, known, &fresh.snapshot, out);
+        delta::encode(&mut fresh.models, self.known(), &fresh.snapshot, out)
     }
 }
 
@@ -92,7 +121,10 @@ pub(crate) struct Crew {
     members: [Option<Member>; MAX_CREW],
     /// Members without whose word nothing is taken for known.
     needed: u32,
+    /// The tick of the last update.
+    newest: Tick,
     shelf: Shelf,
+    in_flight: InFlight,
     choice: Choice,
     /// Lossy events since the last update, coded; each ends where the list says, with its tick.
     events: Vec<u8>,
@@ -105,13 +137,16 @@ impl Crew {
             view,
             members: [None; MAX_CREW],
             needed: 0,
+            newest: Tick::ZERO,
             shelf: Shelf {
                 sent: VecDeque::new(),
                 known: false,
+                in_flight_base: None,
                 spare: Vec::new(),
                 nothing: Snapshot::new(layout),
                 family: family.clone(),
             },
+            in_flight: InFlight::new(),
             choice: Choice::default(),
             events: Vec::new(),
             event_ends: Vec::new(),
@@ -133,6 +168,7 @@ impl Crew {
         self.members[slot] = Some(member);
         self.needed |= 1 << slot;
         self.shelf.forget();
+        self.in_flight = InFlight::new();
         true
     }
 
@@ -148,15 +184,20 @@ impl Crew {
         self.members.iter().position(|other| *other == Some(member))
     }
 
-    /// The tick of the last update.
-    pub fn newest(&self) -> Tick {
-        self.shelf.latest().tick
+    /// A member says what it has: an update and, bit by bit, those before it.
+    pub fn on_report(&mut self, member: Member, report: &Report) {
+        let Some(slot) = self.slot_of(member) else { return };
+        let newest = report.newest.map(|newest| widen_tick(newest, self.newest));
+        if let Some(newest) = newest {
+            self.note_received(1 << slot, newest, report.mask);
+        }
+        let unread = self.in_flight.on_report(newest, self.newest);
+        if unread && self.shelf.in_flight_base.is_some() {
+            self.in_flight.retreat(self.shelf.retreat(), self.newest);
+        }
     }
 
-    /// A member says what it has: an update and, bit by bit, those before it.
-    pub fn on_report(&mut self, member: Member, newest: Tick, mask: u64) {
-        let Some(slot) = self.slot_of(member) else { return };
-        let bit = 1 << slot;
+    fn note_received(&mut self, bit: u32, newest: Tick, mask: u64) {
         if self.needed & bit == 0 {
             // It was left behind, and is there again.
             self.needed |= bit;
@@ -191,6 +232,7 @@ impl Crew {
         let oldest = shelf.sent.front().map_or(now, |sent| sent.snapshot.tick);
         if shelf.sent.len() >= MAX_SENT || now.ticks_since(oldest) > MAX_BACK {
             shelf.forget();
+            self.in_flight.lose();
         }
     }
 
@@ -203,30 +245,54 @@ impl Crew {
     /// Makes the next update: its coded rest goes into `out`, in place of what was there, and its events into `events`.
     pub fn compose(&mut self, around: &Surroundings<'_>, out: &mut Vec<u8>, events: &mut Vec<u8>) -> Head {
         self.leave_behind(around.tick);
-        let Crew { shelf, choice, view, .. } = self;
-        choice.begin();
-        choice.plan(shelf.latest(), shelf.base().map(|base| base.snapshot.tick), *view, around);
-        let mut fresh = shelf.fresh();
-        let mut partial = false;
-        for attempt in 1..=TRIES {
-            partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);
-            shelf.encode(&mut fresh, out);
-            if out.len() <= around.budget || attempt == TRIES {
-                break;
-            }
-            if attempt + 1 == TRIES {
-                // What nobody has said they have does not fit: begin anew with as much of it as does.
-                shelf.forget();
-                choice.plan(shelf.latest(), None, *view, around);
-            }
-            choice.tighten(out.len());
-        }
-        choice.learn(out.len());
-        let head = Head { tick: around.tick, base: shelf.base().map(|base| base.snapshot.tick), partial };
+        let mut fresh = self.shelf.fresh();
+        let partial = self.fit(around, &mut fresh, out);
+        assert!(out.len() <= around.budget, "an update of {} bytes", out.len());
+        self.choice.finish(around.tick);
+        let base = self.shelf.base().map(|base| base.snapshot.tick);
         fresh.missing = self.needed;
-        shelf.sent.push_back(fresh);
+        self.shelf.sent.push_back(fresh);
+        self.newest = around.tick;
         self.take_events(around, out.len(), events);
-        head
+        Head { tick: around.tick, base, partial }
+    }
+
+    /// Makes an update that fits, with as much in it as it has room for. Returns whether something in sight is unknown to those
+    /// who have it.
+    fn fit(&mut self, around: &Surroundings<'_>, fresh: &mut Sent, out: &mut Vec<u8>) -> bool {
+        let is_alone = self.members().nth(1).is_none();
+        let Crew { shelf, choice, view, in_flight, .. } = self;
+        in_flight.pass();
+        choice.begin();
+        choice.plan((shelf.latest(), shelf.known()), *view, around, shelf.in_flight_base.is_some());
+        if choice.is_short() && is_alone && in_flight.is_allowed() && shelf.advance() {
+            in_flight.take();
+            choice.plan((shelf.latest(), shelf.known()), *view, around, true);
+        }
+        loop {
+            let partial = choice.build(shelf.latest(), *view, around, &mut fresh.snapshot);
+            let fresh_bytes = shelf.encode(fresh, out);
+            choice.learn(out.len(), fresh_bytes);
+            if out.len() <= around.budget {
+                return partial;
+            }
+            if is_alone && in_flight.is_allowed() && shelf.advance() {
+                in_flight.take();
+                choice.plan((shelf.latest(), shelf.known()), *view, around, true);
+            } else if choice.tighten(out.len(), around) {
+                // With less in it.
+            } else if !shelf.sent.is_empty() {
+                // What has to be repeated does not fit: begin anew with as much of it as does.
+                shelf.forget();
+                choice.plan((shelf.latest(), shelf.known()), *view, around, false);
+            } else {
+                // Not even what the view foresees of itself fits.
+                fresh.snapshot.clear();
+                fresh.snapshot.tick = around.tick;
+                shelf.encode(fresh, out);
+                return true;
+            }
+        }
     }
 
     fn take_events(&mut self, around: &Surroundings<'_>, taken: usize, out: &mut Vec<u8>) {

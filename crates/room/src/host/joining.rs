@@ -11,7 +11,6 @@ use sametick_wire::claims::{Claim, Hold};
 use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed, Member, control};
 
-use super::chair::ABSENT;
 use super::crew::Crew;
 use super::{Chair, Clock, CrewId, Host, Output, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
@@ -116,7 +115,7 @@ impl<G: Hosted> Host<G> {
     pub(super) fn hold(&mut self, seat: Seat, player: PlayerId, for_us: u64) {
         if seat.index() < self.chairs.len() {
             let until = self.now.plus_micros(for_us);
-            let absent = self.chairs[seat.index()].as_ref().filter(|chair| chair.member == ABSENT);
+            let absent = self.chairs[seat.index()].as_ref().filter(|chair| chair.is_absent());
             let (member, player) = (absent.map(|chair| chair.member), Some(player));
             let kept = member.map_or_else(Vec::new, |_| self.kept_of(seat));
             self.keeping.holds.push(Hold { seat, member, player, until, is_firm: true, kept });
@@ -132,8 +131,7 @@ impl<G: Hosted> Host<G> {
         let last = hold.and_then(|hold| hold.member);
         let its = |chair: &Chair| last == Some(chair.member);
         let chair = self.chairs.get_mut(seat.index()).and_then(Option::as_mut);
-        // Of somebody who has not even sat for a tick the log knows already that they came and went.
-        let Some(chair) = chair.filter(|chair| chair.leaving.is_some() && !chair.joined && its(chair)) else {
+        let Some(chair) = chair.filter(|chair| chair.can_be_taken_again() && its(chair)) else {
             return false;
         };
         (chair.member, chair.player, chair.leaving) = (member, player, None);
@@ -217,6 +215,16 @@ impl<G: Hosted> Host<G> {
         let until = self.now.plus_micros(self.config.hold_us);
         let is_firm = why == Leaving::TimedOut;
         self.keeping.holds.push(Hold { seat, member: Some(member), player, until, is_firm, kept });
+    }
+
+    /// Players who were there before the host was, and have had time enough to come back, leave in the next tick.
+    pub(super) fn let_absent_go(&mut self) {
+        if self.now < self.absent_until {
+            return;
+        }
+        for chair in self.chairs.iter_mut().flatten().filter(|chair| chair.is_absent()) {
+            chair.leaving.get_or_insert(Leaving::TimedOut);
+        }
     }
 
     /// Says for the log who comes and goes in the next tick.

@@ -14,6 +14,10 @@ use super::{Host, Output};
 /// So much is brought into one tick; what is more comes in the next ones.
 const MAX_BROUGHT: usize = 32 << 10;
 
+/// How often it is said at least who sits where, also of players of whom nothing has changed or nothing is kept: by this the driver
+/// knows after a crash for whom a seat waits, and since when.
+pub const SEATS_SAID_EVERY_US: u64 = 5_000_000;
+
 /// What is known of somebody before they join: from whoever drives the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'a> {
@@ -62,9 +66,11 @@ struct Guest {
     character: Vec<u8>,
 }
 
-/// What was last kept of a seat.
+/// What was last said of a seat.
 #[derive(Clone, Default)]
 struct Last {
+    /// When it was last said who sits there.
+    said_at: Option<Time>,
     player: Vec<u8>,
     character: Vec<u8>,
 }
@@ -136,12 +142,15 @@ impl Keeping {
         its.map(|(_, bytes)| bytes.clone())
     }
 
+    fn is_bringing(&self, seat: Seat) -> bool {
+        self.brought.iter().any(|(whose, _)| whose.seat() == Some(seat))
+    }
+
     /// Nobody is there any more for whom something was brought.
     pub fn vacate(&mut self, seat: Seat) {
         self.brought.retain(|(whose, _)| whose.seat() != Some(seat));
         if let Some(last) = self.last.get_mut(seat.index()) {
-            last.player.clear();
-            last.character.clear();
+            *last = Last::default();
         }
     }
 
@@ -209,17 +218,29 @@ impl<G: Hosted> Host<G> {
         let chair = self.chairs.get(seat.index()).and_then(Option::as_ref).filter(|chair| !chair.joined);
         let who = chair.and_then(|chair| self.who.get(&chair.member));
         let Some(player) = who.and_then(|who| who.player) else { return false };
-        let tick = self.tick;
+        if self.keeping.is_bringing(seat) {
+            // The game does not know yet what was kept: its own idea of the player must not replace that.
+            return false;
+        }
+        let (now, tick) = (self.now, self.tick);
         let Keeping { last, scratch, .. } = &mut self.keeping;
         let Some(last) = last.get_mut(seat.index()) else { return false };
-        let mut any = false;
         scratch.clear();
         self.state.keep(seat, scratch);
-        any |= put(&mut self.outbox, Keepsake::Player { player, seat, tick }, scratch, &mut last.player);
+        let is_recent = last.said_at.is_some_and(|at| now.micros_since(at) < SEATS_SAID_EVERY_US);
+        let is_said = put(
+            &mut self.outbox,
+            Keepsake::Player { player, seat, tick },
+            scratch,
+            &mut last.player,
+            !is_recent,
+        );
+        if is_said {
+            last.said_at = Some(now);
+        }
         scratch.clear();
         self.state.keep_character(seat, scratch);
-        any |= put(&mut self.outbox, Keepsake::Character { player }, scratch, &mut last.character);
-        any
+        put(&mut self.outbox, Keepsake::Character { player }, scratch, &mut last.character, false) || is_said
     }
 
     /// What is kept of whoever sits there, as it is now.
@@ -230,9 +251,16 @@ impl<G: Hosted> Host<G> {
     }
 }
 
-fn put(outbox: &mut super::Outbox<Output>, what: Keepsake, bytes: &[u8], last: &mut Vec<u8>) -> bool {
+/// Says what is to be kept if it has changed, or if it is to be said `again` in any case. Returns whether it was said.
+fn put(
+    outbox: &mut super::Outbox<Output>,
+    what: Keepsake,
+    bytes: &[u8],
+    last: &mut Vec<u8>,
+    again: bool,
+) -> bool {
     assert!(bytes.len() <= MAX_KEPT, "at most {MAX_KEPT} bytes are kept of a player");
-    if bytes == last {
+    if bytes == last && !again {
         return false;
     }
     last.clear();

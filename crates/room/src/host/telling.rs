@@ -14,6 +14,9 @@ use crate::message::{MAX_EVENT, ToView, put_pace, put_update};
 /// Bytes of a message that are not the coded rest of an update: its heads.
 const HEADS: usize = 20;
 
+/// The least bytes of an update: one that tells of nothing always fits, with a bit for each kind of entity.
+const MIN_BUDGET: usize = 32;
+
 impl<G: Hosted> Host<G> {
     /// Tells of what happened in the last step.
     pub(super) fn tell_events(&mut self) {
@@ -77,7 +80,7 @@ impl<G: Hosted> Host<G> {
                 tick,
                 eye: self.state.eye(crew.view),
                 own: own.is_some().then_some(&self.own[..]),
-                budget: self.config.budget_bytes.min(MAX_NEWEST_MESSAGE - HEADS),
+                budget: self.config.budget_bytes.clamp(MIN_BUDGET, MAX_NEWEST_MESSAGE - HEADS),
             };
             let head = crew.compose(&around, &mut self.delta, &mut self.lossy);
             self.bytes.clear();

@@ -8,7 +8,7 @@ use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, control};
 
 use super::{Output, View};
-use crate::message::{Characters, ToHost};
+use crate::message::{Characters, Seated, ToHost};
 use crate::snapshot::Known;
 
 impl<G: Hosted> View<G> {
@@ -54,9 +54,24 @@ impl<G: Hosted> View<G> {
         self.saved
     }
 
+    /// Comes back as the view that was given this claim, with the next [`View::rejoin`].
+    pub fn take_claim(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+    }
+
+    /// Who is there.
+    pub fn roster(&self) -> &[Seated] {
+        &self.roster
+    }
+
+    /// At what speed the room runs, of a hundred: less if its server has no more time for it.
+    pub fn pace_percent(&self) -> u8 {
+        self.pace_percent
+    }
+
     /// Comes back as who had this claim, over a link that has just opened.
     pub fn resume(&mut self, now: Time, path: Path, claim: Claim) {
-        self.claim = Some(claim);
+        self.take_claim(claim);
         self.rejoin(now, path);
     }
 

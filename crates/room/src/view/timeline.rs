@@ -1,4 +1,8 @@
 //! Which moment is shown: a little behind what has arrived, never backwards, and still when there is nothing to show.
+//!
+//! How far behind follows what arrives, like the buffer of a call: far enough that the next update is there in time, also when
+//! it is late or the one before it was lost, and no farther. It grows at once and shrinks slowly; what is shown never moves
+//! more than an eighth faster or slower.
 
 use sametick_sim::{Tick, TickRate, Time};
 
@@ -6,19 +10,44 @@ use sametick_sim::{Tick, TickRate, Time};
 const TOLERATED_US: i64 = 150_000;
 
 /// It runs faster or slower by at most one part in this many.
-const GENTLY: i64 = 10;
+const GENTLY: i64 = 8;
 
-/// The earliest arrivals are forgotten after this long, twice over: clocks drift, and paths change.
-const REMEMBERED_US: u64 = 15_000_000;
+/// The longest delay. Longer gaps between updates are seen: farther behind, what others do cannot be reacted to.
+pub(crate) const MAX_DELAY_US: i64 = 350_000;
+
+/// What the delay has besides what it was seen to need.
+const SPARE_US: i64 = 10_000;
+
+/// The delay shrinks by one part of the time in this many: half a second takes ten.
+const SHRINKS: i64 = 20;
+
+/// For how long an arrival counts, in spans of time: how long updates took; and what was lost before them, which is seldom seen.
+const SPAN_US: u64 = 500_000;
+const LATE_SPANS: usize = 10;
+const GAP_SPANS: usize = 20;
+/// The quickest of so many spans is what the delay is measured from: few, as a path may become longer.
+const QUICK_SPANS: usize = 2;
+
+/// What arrived in a span of time. Our time less the host's is how late an update is; clocks differ, so only differences mean
+/// anything.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    earliest_us: i64,
+    latest_us: i64,
+    /// The longest time between two updates that came one after the other, by the host's clock.
+    gap_us: i64,
+}
 
 /// The moment that is shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     rate: TickRate,
-    delay_us: i64,
-    /// Our time less the host's at which updates arrive when they are quickest, over this span of time and the last.
-    earliest_us: [Option<i64>; 2],
+    least_delay_us: i64,
+    /// The present span first.
+    spans: [Option<Span>; GAP_SPANS],
     span_began: Time,
+    /// Our time less the host's moment that should be shown; none before the first look.
+    behind_us: Option<i64>,
     newest: Tick,
     shown_us: Option<i64>,
     looked_at: Time,
@@ -26,12 +55,13 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    pub fn new(rate: TickRate, delay_ms: u32) -> Timeline {
+    pub fn new(rate: TickRate, least_delay_ms: u32) -> Timeline {
         Timeline {
             rate,
-            delay_us: i64::from(delay_ms) * 1_000,
-            earliest_us: [None; 2],
+            least_delay_us: (i64::from(least_delay_ms) * 1_000).min(MAX_DELAY_US),
+            spans: [None; GAP_SPANS],
             span_began: Time::ZERO,
+            behind_us: None,
             newest: Tick::ZERO,
             shown_us: None,
             looked_at: Time::ZERO,
@@ -41,13 +71,24 @@ impl Timeline {
 
     /// An update of this tick has arrived.
     pub fn on_update(&mut self, now: Time, tick: Tick) {
-        if now.micros_since(self.span_began) >= REMEMBERED_US {
-            self.earliest_us = [None, self.earliest_us[0]];
+        let passed = (now.micros_since(self.span_began) / SPAN_US).min(GAP_SPANS as u64);
+        if passed > 0 {
+            self.spans.rotate_right(passed as usize);
+            self.spans[..passed as usize].fill(None);
             self.span_began = now;
         }
-        let early_us = now.as_micros() as i64 - self.due_us(tick);
-        let earliest = self.earliest_us[0].get_or_insert(early_us);
-        *earliest = early_us.min(*earliest);
+        let late_us = now.as_micros() as i64 - self.due_us(tick);
+        let gap_us = match self.newest {
+            Tick::ZERO => 0,
+            newest => self.due_us(tick) - self.due_us(newest),
+        };
+        let span = self.spans[0].get_or_insert(Span { earliest_us: late_us, latest_us: late_us, gap_us: 0 });
+        span.earliest_us = span.earliest_us.min(late_us);
+        span.latest_us = span.latest_us.max(late_us);
+        // No delay bridges a longer one.
+        if gap_us <= MAX_DELAY_US {
+            span.gap_us = span.gap_us.max(gap_us);
+        }
         self.newest = self.newest.max(tick);
     }
 
@@ -55,22 +96,52 @@ impl Timeline {
         self.rate.due_micros(tick) as i64
     }
 
+    /// How late the quickest update lately was. A span begins with an update, so that the first is never empty after one.
+    fn earliest_us(&self) -> Option<i64> {
+        self.spans[..QUICK_SPANS].iter().flatten().map(|span| span.earliest_us).min()
+    }
+
+    /// How far behind our time the shown moment has to be so that the next update is there in time; the least and the most.
+    fn wanted_us(&self) -> Option<(i64, i64)> {
+        let earliest_us = self.earliest_us()?;
+        let latest_us = self.spans[..LATE_SPANS].iter().flatten().map(|span| span.latest_us).max();
+        let gap_us = self.spans.iter().flatten().map(|span| span.gap_us).max();
+        let needed_us = latest_us.unwrap_or(earliest_us) + gap_us.unwrap_or(0) + SPARE_US;
+        let most_us = earliest_us + MAX_DELAY_US;
+        Some((needed_us.clamp(earliest_us + self.least_delay_us, most_us), most_us))
+    }
+
+    /// Moves how far behind the shown moment is: at once if more is needed, slowly if it is less, faster if it is
+    /// too far.
+    fn adapt(&mut self, passed_us: i64) -> Option<i64> {
+        let (wanted_us, most_us) = self.wanted_us()?;
+        let behind_us = match self.behind_us {
+            Some(behind_us) if behind_us > wanted_us => {
+                let shrinks_us = passed_us / if behind_us > most_us { GENTLY } else { SHRINKS };
+                wanted_us.max(behind_us - shrinks_us)
+            }
+            _ => wanted_us,
+        };
+        self.behind_us = Some(behind_us);
+        Some(behind_us)
+    }
+
     /// Time passes.
     pub fn look(&mut self, now: Time) {
         let passed_us = now.micros_since(self.looked_at) as i64;
         self.looked_at = self.looked_at.max(now);
-        let Some(earliest_us) = self.earliest_us.iter().flatten().min() else { return };
-        let wanted_us = now.as_micros() as i64 - earliest_us - self.delay_us;
+        let Some(behind_us) = self.adapt(passed_us) else { return };
+        let wanted_us = now.as_micros() as i64 - behind_us;
         let newest_us = self.due_us(self.newest);
         let Some(shown_us) = self.shown_us else {
             self.shown_us = Some(wanted_us.min(newest_us));
             return;
         };
-        let behind_us = wanted_us - (shown_us + passed_us);
-        let moved_us = if behind_us > TOLERATED_US {
-            shown_us + passed_us + behind_us
+        let late_us = wanted_us - (shown_us + passed_us);
+        let moved_us = if late_us > TOLERATED_US {
+            shown_us + passed_us + late_us
         } else {
-            shown_us + passed_us + behind_us.clamp(-passed_us / GENTLY, passed_us / GENTLY)
+            shown_us + passed_us + late_us.clamp(-passed_us / GENTLY, passed_us / GENTLY)
         };
         let next_us = moved_us.min(newest_us);
         if moved_us > newest_us {
@@ -82,6 +153,13 @@ impl Timeline {
     /// The shown moment in the host's time, in microseconds.
     pub fn shown_us(&self) -> Option<i64> {
         self.shown_us
+    }
+
+    /// How far what is shown is behind the quickest update lately.
+    pub fn delay_us(&self) -> i64 {
+        self.behind_us
+            .zip(self.earliest_us())
+            .map_or(self.least_delay_us, |(behind, earliest)| behind - earliest)
     }
 
     /// How much there is to show yet.

@@ -5,10 +5,13 @@ use alloc::vec::Vec;
 use sametick_sim::replica::{Entity, Kind};
 use sametick_sim::{Tick, TickRate};
 
+use super::timeline::MAX_DELAY_US;
 use crate::snapshot::{Layout, Mark, Snapshot};
 
-/// How many states of an entity are kept: more than arrive while one moment is shown.
-const KEPT: usize = 8;
+/// The states of so much time are kept: twice as far as what is shown is behind what has arrived, in milliseconds.
+const KEPT_MS: u32 = 2 * MAX_DELAY_US as u32 / 1_000;
+/// And some more, so that there is always one before and one after the shown moment.
+const KEPT_BESIDES: usize = 4;
 
 /// An entity lately.
 #[derive(Clone, Debug)]
@@ -17,8 +20,10 @@ struct Track {
     zone: u8,
     /// It is there no more from this tick on.
     gone: Option<Tick>,
+    /// The last update in which it was as in the last of its states.
+    unchanged: Tick,
     count: usize,
-    ticks: [Tick; KEPT],
+    ticks: Vec<Tick>,
     slots: Vec<i32>,
     /// Its own moment: never earlier than it was.
     shown_us: i64,
@@ -29,6 +34,8 @@ struct Track {
 struct Lane {
     kind: Kind,
     width: usize,
+    /// How many states of an entity are kept.
+    kept: usize,
     /// How many ticks lie between two looks at an entity, by zone.
     periods: Vec<u32>,
     tracks: Vec<Track>,
@@ -48,10 +55,12 @@ impl Tracks {
     /// For all kinds but the last, which is what is foreseen.
     pub fn new(layout: &Layout, rate: TickRate, updates: TickRate) -> Tracks {
         let every = rate.per_second().div_ceil(updates.per_second());
+        let kept = KEPT_BESIDES + (updates.per_second() * KEPT_MS / 1_000) as usize;
         let kinds = layout.kinds().split_last().map_or(&[][..], |(_, kinds)| kinds);
         let lane = |kind: &Kind| Lane {
             kind: *kind,
             width: kind.width(),
+            kept,
             periods: kind
                 .zones
                 .iter()
@@ -77,7 +86,7 @@ impl Tracks {
                     let track = lane.fresh(mark.id);
                     lane.tracks.insert(at, track);
                 }
-                lane.tracks[at].push(mark, known.slots(index), period);
+                lane.tracks[at].push(snapshot.tick, mark, known.slots(index), period);
                 at += 1;
             }
             for track in lane.tracks.iter_mut().skip(at) {
@@ -122,9 +131,10 @@ impl Lane {
             id,
             zone: 0,
             gone: None,
+            unchanged: Tick::ZERO,
             count: 0,
-            ticks: [Tick::ZERO; KEPT],
-            slots: alloc::vec![0; KEPT * self.width],
+            ticks: alloc::vec![Tick::ZERO; self.kept],
+            slots: alloc::vec![0; self.kept * self.width],
             shown_us: i64::MIN,
         });
         (track.id, track.gone, track.count, track.shown_us) = (id, None, 0, i64::MIN);
@@ -139,26 +149,28 @@ impl Track {
         }
     }
 
-    fn push(&mut self, mark: &Mark, slots: &[i32], period: u32) {
+    fn push(&mut self, update: Tick, mark: &Mark, slots: &[i32], period: u32) {
         self.zone = mark.zone;
         if self.gone.take().is_some() {
             // It was away: it does not glide to where it is now.
             self.count = 0;
         }
-        let last = self.count.checked_sub(1).map(|last| self.ticks[last]);
-        match last {
-            Some(last) if mark.at <= last => return,
-            // It has not changed for longer than it takes to look again: it stood still until then.
-            Some(last) if mark.at.ticks_since(last) > period => {
+        let unchanged = core::mem::replace(&mut self.unchanged, update);
+        if let Some(last) = self.count.checked_sub(1).map(|last| self.ticks[last]) {
+            if mark.at <= last {
+                return;
+            }
+            // It stood still until it was last seen so, or was looked at before it had changed. If an update was lost, nobody knows.
+            let still = unchanged.min(Tick(mark.at.0.saturating_sub(period)));
+            if still > last {
                 let width = slots.len();
                 let at = (self.count - 1) * width;
                 self.make_room(width);
                 let from = at.min((self.count - 1) * width);
                 self.slots.copy_within(from..from + width, self.count * width);
-                self.ticks[self.count] = mark.at - period;
+                self.ticks[self.count] = still;
                 self.count += 1;
             }
-            _ => {}
         }
         let width = slots.len();
         self.make_room(width);
@@ -168,7 +180,7 @@ impl Track {
     }
 
     fn make_room(&mut self, width: usize) {
-        if self.count == KEPT {
+        if self.count == self.ticks.len() {
             self.ticks.copy_within(1.., 0);
             self.slots.copy_within(width.., 0);
             self.count -= 1;

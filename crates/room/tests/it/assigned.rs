@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use sametick_room::host::{CAME_BACK, Input, SEAT_GIVEN};
+use sametick_room::host::{CAME_BACK, Input, RETURN_US, SEAT_GIVEN};
 use sametick_room::{Host, HostConfig};
 use sametick_sim::record::{Leaving, Record, TickInputs};
-use sametick_sim::{Rng, Seat, Tick, Time};
+use sametick_sim::{Game, Rng, Seat, Tick, Time};
 use sametick_wire::Member;
 
-use crate::field::Setup;
+use crate::field::{Field, Setup};
 use crate::played::{Room, player};
 
 const SEATS: u16 = 8;
@@ -96,6 +96,7 @@ fn after_a_restart_an_absent_chair_is_whose_it_was_decided() {
     let mut first = room();
     first.come_as(1, (1, Some(5)), true);
     first.come_as(2, (2, Some(6)), true);
+    first.come_as(3, (3, Some(7)), true);
     first.run(30);
     let (tick, state) = (first.host.tick(), first.host.state().clone());
     let taken: Vec<Seat> = first.host.taken().collect();
@@ -105,7 +106,13 @@ fn after_a_restart_an_absent_chair_is_whose_it_was_decided() {
     second.come_as(12, (2, Some(6)), true);
     second.run(1);
     assert_eq!(participants(&second), [(11, Some(Seat(5))), (12, Some(Seat(6)))]);
-    assert_eq!(goings(&second), ["6 is left: TimedOut", "player 2 sits on 6"]);
+    assert_eq!(goings(&second), [""; 0], "nobody has left");
+    let return_ticks = (RETURN_US / Field::RATE.tick_micros()) as u32;
+    second.run(return_ticks + 1);
+    second.come_as(13, (3, Some(7)), true);
+    second.run(1);
+    assert_eq!(goings(&second), ["7 is left: TimedOut", "player 3 sits on 7"]);
+    assert!(second.closed.is_empty(), "{:?}", second.closed);
 }
 
 /// As for relays: whatever happens, everybody sits where it was decided last, over one link, and the game sees seats taken and left

@@ -2,10 +2,13 @@
 
 mod assigned;
 mod calm;
+mod crowded;
 mod field;
+mod latency;
 mod played;
 mod protocol;
 mod resumed;
 mod seeds;
 mod steady;
+mod swarm;
 mod world;

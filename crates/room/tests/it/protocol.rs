@@ -55,6 +55,7 @@ fn control_messages() {
     };
     documented("Cast", &to_bytes(&ToView::Characters(characters)));
     documented("Saved", &to_bytes(&ToView::Saved(Tick(301))));
+    documented("Slowed", &to_bytes(&ToView::Pace(40)));
     documented("Event", &to_bytes(&ToView::Event { tick: Tick(301), bytes: vec![2, 1, 0] }));
 }
 

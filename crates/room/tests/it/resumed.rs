@@ -1,9 +1,9 @@
-//! A host that goes on where another has ended: whoever is back at once has never gone, the others have left, and the log of both
-//! replays to what the second has.
+//! A host that goes on where another has ended: players who are back in time have never gone, the others have left, and the log of
+//! both replays to what the second has.
 
 use std::collections::BTreeSet;
 
-use sametick_room::host::Input;
+use sametick_room::host::{Input, RETURN_US};
 use sametick_room::{Host, HostConfig};
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Game, Inputs, Rng, Seat, StateHash, Tick, Time};
@@ -12,6 +12,9 @@ use crate::field::{Field, Setup};
 use crate::played::{Room, player};
 
 const PEOPLE: u8 = 6;
+
+/// So many ticks after a host goes on, those leave who are not back.
+const RETURN_TICKS: u32 = (RETURN_US / Field::RATE.tick_micros()) as u32;
 
 #[test]
 fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
@@ -35,10 +38,15 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
             second.host.handle(now, Input::Hold(*seat, player(number), 60_000_000));
         }
         let back: Vec<u8> = (1..=PEOPLE).filter(|_| rng.chance(1, 2)).collect();
-        back.iter().for_each(|number| second.come(100 + u64::from(*number), *number));
-        second.run(1 + rng.below(60) as u32);
+        // They come one by one, and all in time.
+        for number in &back {
+            second.come(100 + u64::from(*number), *number);
+            second.run(rng.below(u64::from(RETURN_TICKS) / u64::from(PEOPLE)) as u32);
+        }
+        let until = tick + RETURN_TICKS;
+        second.run(until.ticks_since(second.host.tick()) + 1 + rng.below(60) as u32);
 
-        // Who was back before the next tick has never gone; the others have left in it.
+        // Who was back in time has never gone; the others have left then.
         let left = |record: &Record| match record {
             Record::Left { tick: at, seat, why } => Some((*at, *seat, *why)),
             _ => None,
@@ -46,7 +54,7 @@ fn a_host_that_goes_on_has_the_same_state_and_those_who_are_back_their_seats() {
         let left: Vec<_> = second.said.iter().filter_map(left).collect();
         let (stayed, gone): (Vec<_>, Vec<_>) =
             (1..=PEOPLE).zip(&taken).partition(|(number, _)| back.contains(number));
-        let expected = gone.iter().map(|(_, seat)| (tick.next(), **seat, Leaving::TimedOut));
+        let expected = gone.iter().map(|(_, seat)| (until, **seat, Leaving::TimedOut));
         assert_eq!(left, expected.collect::<Vec<_>>(), "seed {seed}");
         let there = stayed.iter().map(|(number, seat)| (Some(player(*number)), Some(**seat)));
         assert_eq!(second.seats(), there.collect(), "seed {seed}");

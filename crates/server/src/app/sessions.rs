@@ -35,7 +35,7 @@ impl ServerApp {
 
     fn carry_out(&mut self, now: Time, links: &mut Links, sessions: &mut HostSide, order: Order) {
         match order {
-            Order::Kick(member, why) => match (self.members_side(member), &mut self.rooms) {
+            Order::Kick(member, why) => match (self.side_of(member), &mut self.rooms) {
                 (Some(Side::Rooms), Some(rooms)) => rooms.handle(now, Input::Kick(member, why)),
                 (Some(Side::Relay), _) => self.relay.kick(now, member, why),
                 _ => {

@@ -11,7 +11,7 @@ use sametick_session::lobby::{Filter, Listed, Summary};
 use sametick_session::placing::{Beat, Standing};
 use sametick_session::settings::Settings;
 use sametick_sim::Time;
-use sametick_store::catalog::{CatalogFile, HostRow as KeptRow, SessionRow};
+use sametick_store::catalog::{CatalogFile, HostRow as KeptRow, OpenCatalog, SessionRow};
 use sametick_wire::control;
 use serde::Serialize;
 
@@ -35,15 +35,19 @@ struct Writer {
 impl Kept {
     /// What was known, from a file. Without one that can be written, it is only remembered.
     pub fn open(now: Time, path: &Path) -> Kept {
-        let (file, rows) = match CatalogFile::open(path) {
+        let OpenCatalog { file, hosts, damage } = match CatalogFile::open(path) {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::error!(%error, "sessions are only remembered, not written down");
                 return Kept::default();
             }
         };
+        if let Some(why) = damage {
+            let file = path.display();
+            tracing::warn!(%file, why, "the catalog of sessions was damaged and begins anew; hosts tell again what they have");
+        }
         let mut kept = Kept { writer: start(file), ..Kept::default() };
-        for row in rows.iter().filter_map(|bytes| control::from_bytes::<HostRow>(bytes).ok()) {
+        for row in hosts.iter().filter_map(|bytes| control::from_bytes::<HostRow>(bytes).ok()) {
             kept.remembered.recall(now, &row);
             kept.written.insert(row.host, quiet(row));
         }

@@ -17,7 +17,7 @@ use super::GatewaySide;
 use super::catalog::{FILE, Kept};
 use super::lists::Lists;
 use super::processes::{HOSTS, Launch, Processes};
-use crate::hosting::folder::{lock, replace};
+use crate::hosting::folder::replace;
 use crate::secret::kept_key;
 
 /// The key that hosts and gateways have in common, in the folder of hosts.
@@ -83,7 +83,6 @@ impl Gatewaying<'_> {
     pub async fn start(self, now: Time, bell: Bell) -> io::Result<GatewaySide> {
         let folder = self.data.join(HOSTS);
         std::fs::create_dir_all(&folder)?;
-        let held = lock(&folder, "another gateway runs with this data folder; choose another with --data")?;
         let key = kept_key(&folder.join(KEY))?;
         let listener = TcpListener::bind(self.hosts).await.map_err(|error| {
             let why =
@@ -100,7 +99,7 @@ impl Gatewaying<'_> {
             HostPorts::Off => None,
         };
         let catalog = Kept::open(now, &folder.join(FILE));
-        Ok(GatewaySide::new(now, held, trunks, catalog, processes, self.lists))
+        Ok(GatewaySide::new(now, trunks, catalog, processes, self.lists))
     }
 }
 

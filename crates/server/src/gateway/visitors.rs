@@ -89,11 +89,6 @@ impl GatewaySide {
         }
     }
 
-    /// Whether somebody talks here.
-    pub fn knows(&self, key: Key) -> bool {
-        self.visitors.contains_key(&key)
-    }
-
     fn hear(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
         let Some(visitor) = self.visitors.get_mut(&key) else { return };
         let Some(command) = visitor.parley.hear(now, links, talk) else { return };

@@ -10,6 +10,7 @@ use sametick_session::fleet::PORTS;
 use sametick_session::placing::MAX_SESSIONS;
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::Clock;
+use sametick_transport::places::MAX_EACH;
 use sametick_transport::trunk::Trunks;
 
 use super::folder::Folder;
@@ -71,9 +72,13 @@ pub struct HostArgs {
     #[arg(long, value_name = "PORT", default_value_t = 8_080)]
     pub pages_port: u16,
 
-    /// Another page's origin that may connect, such as `https://example.org`
+    /// Another page's origin that may connect, such as `https://example.org`. Its name is a name of this host, too
     #[arg(long, value_name = "ORIGIN")]
     pub origin: Vec<String>,
+
+    /// How many connections one address may have at a time on each port
+    #[arg(long, value_name = "N", default_value_t = MAX_EACH)]
+    pub per_address: usize,
 
     /// A PEM file with the certificate chain; players come over wss:// then
     #[arg(long, value_name = "FILE", requires = "tls_key")]
@@ -109,6 +114,13 @@ pub(crate) fn address(text: &str) -> Result<String, &'static str> {
         Some(rest) if !rest.is_empty() && !rest.contains(['/', '?', '#']) => Ok(text.to_owned()),
         _ => Err("an address such as wss://play.example.org:8081, without a path"),
     }
+}
+
+/// The name in an address that players are told to connect to: it is one of this host's.
+fn name_of(address: &str) -> Option<String> {
+    let (_, authority) = address.split_once("://")?;
+    let name = authority.rsplit_once(':').map_or(authority, |(name, _)| name);
+    Some(name.to_owned())
 }
 
 /// Hosts sessions until somebody ends it.
@@ -174,6 +186,8 @@ impl HostArgs {
             wt: port,
             tls: self.tls_cert.clone().zip(self.tls_key.clone()),
             origins: self.origin.clone(),
+            names: self.address.as_deref().and_then(name_of).into_iter().collect(),
+            per_address: self.per_address,
             secret_file: self.secret_file.clone(),
             data: home.to_owned(),
             web: Some(Web { behind_proxy: self.behind_proxy, pages_port: Some(self.pages_port) }),

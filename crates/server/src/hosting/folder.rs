@@ -1,24 +1,24 @@
 //! What a host keeps on disk: who it is, in which life, its secret, and what it has stored of its sessions.
 //!
 //! ```text
-//! lock            held while the host runs; its process's number
+//! lock            held while the host runs; its process's number and role
 //! host            its id and its life, as JSON
 //! host.key        its secret: whoever reads it can take any seat
 //! running         there while it runs, and after it has crashed
 //! sessions/ID     a session, whole or as it was before; ID.damaged if it could not be read
 //! ```
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use sametick_session::id::{HostId, Incarnation, SessionId};
 use sametick_transport::clock::random;
 use serde::{Deserialize, Serialize};
 
+use crate::folder_lock::{self, FolderLock};
 use crate::secret::kept_key;
 
-const LOCK: &str = "lock";
 const HOST: &str = "host";
 const KEY: &str = "host.key";
 const RUNNING: &str = "running";
@@ -33,7 +33,7 @@ struct Who {
 /// The folder of a host that runs.
 pub(crate) struct Folder {
     root: PathBuf,
-    _lock: File,
+    _lock: FolderLock,
     pub id: HostId,
     pub life: Incarnation,
     pub secret: [u8; 32],
@@ -46,7 +46,7 @@ impl Folder {
     pub fn open(root: &Path) -> io::Result<Folder> {
         let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", root.display()));
         fs::create_dir_all(root.join(SESSIONS)).map_err(said)?;
-        let lock = lock(root, "another host runs in this folder").map_err(said)?;
+        let lock = FolderLock::take(root, "host").map_err(io::Error::other)?;
         let secret = kept_key(&root.join(KEY))?;
         let last =
             fs::read(root.join(HOST)).ok().and_then(|bytes| serde_json::from_slice::<Who>(&bytes).ok());
@@ -95,14 +95,9 @@ pub(crate) struct Glance {
 
 /// Looks from outside.
 pub(crate) fn glance(root: &Path) -> Glance {
-    let is_running = match File::open(root.join(LOCK)).map(|file| file.try_lock_shared()) {
-        Ok(Err(TryLockError::WouldBlock)) => true,
-        Ok(Ok(()) | Err(TryLockError::Error(_))) | Err(_) => false,
-    };
+    let is_running = folder_lock::is_held(root);
     let has_sessions = session_files(root).is_ok_and(|files| !files.is_empty());
-    let mut text = String::new();
-    let pid = File::open(root.join(LOCK)).and_then(|mut file| file.read_to_string(&mut text)).ok();
-    let pid = pid.and_then(|_| text.trim().parse().ok()).filter(|_| is_running);
+    let pid = folder_lock::holder(root).map(|(pid, _)| pid).filter(|_| is_running);
     Glance { is_running, has_sessions, pid }
 }
 
@@ -117,21 +112,6 @@ fn session_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Holds a folder for as long as the file lives; `taken` is said if somebody else does.
-pub(crate) fn lock(root: &Path, taken: &str) -> io::Result<File> {
-    let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(root.join(LOCK))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, taken));
-        }
-        Err(TryLockError::Error(error)) => return Err(error),
-    }
-    file.set_len(0)?;
-    writeln!(file, "{}", std::process::id())?;
-    Ok(file)
 }
 
 /// Puts a file in place of another: whole, or not at all.
@@ -160,7 +140,7 @@ mod tests {
         let path = folder("lives");
         let first = Folder::open(&path).unwrap();
         assert!(!first.has_crashed);
-        assert!(Folder::open(&path).err().unwrap().to_string().contains("another host runs"));
+        assert!(Folder::open(&path).err().unwrap().to_string().contains("is in use by `sametick host`"));
         assert!(glance(&path).is_running);
         assert_eq!(glance(&path).pid, Some(std::process::id()));
         let (id, life, secret) = (first.id, first.life, first.secret);

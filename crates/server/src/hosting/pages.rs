@@ -11,6 +11,7 @@ use super::members::SOCKET;
 use crate::listen::Listening;
 use crate::pages::gate::{Gate, unauthorized};
 use crate::pages::{answer_json, error, guarded, set};
+use crate::rooms::entrance::room_of_socket;
 
 /// How many sessions there are, and how many of them play.
 #[derive(Clone, Default)]
@@ -67,6 +68,7 @@ impl Pages for HostPages {
         match request.uri().path() {
             SOCKET if self.gate.may_see(request) => Upgrade::Talk,
             SOCKET => Upgrade::Refused(unauthorized()),
+            path if room_of_socket(path).is_some() => self.gate.upgrade_script(request),
             _ => Upgrade::Link,
         }
     }

@@ -40,14 +40,18 @@ impl Play {
         let settings = &summary.settings;
         let game = games.named(&settings.game).ok_or("there is no such game any more")?;
         let contest = game.contest().ok_or("sessions of this game cannot be had any more")?;
+        let schema = match settings.mode {
+            Mode::Lockstep => game.schema(),
+            Mode::Room => game.room().ok_or("this game is not played in rooms any more")?.schema(),
+        };
         let origin = session.origin();
         let seed = seed_of(&origin.to_bytes(), round);
         let scenario = settings.scenario.as_deref();
         let wanted = Wanted { seed, seats: summary.seats, scenario, difficulty: settings.difficulty.level() };
         Ok(Play {
-            key: SessionKey { build: game.build(), name: format!("{origin}-{round}") },
+            key: SessionKey { build: game.build(), name: place(origin, round) },
             mode: settings.mode,
-            identity: Identity { build: game.build(), schema: game.schema() },
+            identity: Identity { build: game.build(), schema },
             game: game.name(),
             rate: game.rate(),
             setup: contest.setup(&wanted),
@@ -62,6 +66,18 @@ impl Play {
         let (game, setup) = ((*game).into(), setup.clone());
         Terms { player, name, seat, game, rate: *rate, setup, seed: *seed, seats: *seats, listed: false }
     }
+}
+
+/// What the game of a round is called: by the id that the session was born with.
+fn place(origin: SessionId, round: u32) -> String {
+    format!("{origin}-{round}")
+}
+
+/// The session whose game is called that, if it is the name of one.
+pub(crate) fn session_of_place(place: &str) -> Option<SessionId> {
+    let (origin, round) = place.split_once('-')?;
+    round.parse::<u32>().ok()?;
+    SessionId::from_hex(origin)
 }
 
 /// Other luck in every round of every session.

@@ -94,19 +94,11 @@ impl Api {
 
     /// What a WebSocket at this address is for.
     pub fn upgrade(&self, request: &Request<()>) -> Upgrade {
-        let is_lobby = request.uri().path() == gateway::SOCKET;
-        if room_of_socket(request.uri().path()).is_none() && !is_lobby {
-            return Upgrade::Link;
-        }
-        if !self.gate.may_see(request) {
-            return Upgrade::Refused(unauthorized());
-        }
-        if is_lobby {
-            return Upgrade::Talk;
-        }
-        match Entrance::parse(&request.uri().to_string()) {
-            Ok(_) => Upgrade::Talk,
-            Err(why) => Upgrade::Refused(error(StatusCode::BAD_REQUEST, &why)),
+        match request.uri().path() {
+            gateway::SOCKET if self.gate.may_see(request) => Upgrade::Talk,
+            gateway::SOCKET => Upgrade::Refused(unauthorized()),
+            path if room_of_socket(path).is_some() => self.gate.upgrade_script(request),
+            _ => Upgrade::Link,
         }
     }
 

@@ -2,11 +2,12 @@
 
 use sametick_transport::clock::unix_seconds;
 use sametick_transport::keeper::Keeper;
-use sametick_transport::site::{Bytes, Request, Response, StatusCode, header};
+use sametick_transport::site::{Bytes, Request, Response, StatusCode, Upgrade, header};
 use sametick_wire::hex::from_hex;
 
 use super::{error, set};
 use crate::listen::Listening;
+use crate::rooms::entrance::Entrance;
 
 /// How a page proves the passphrase: `Authorization: Sametick HEX`.
 const PROOF_SCHEME: &str = "Sametick ";
@@ -37,6 +38,17 @@ impl Gate {
         };
         let is_good = |proof: [u8; 32]| self.keeper.key().is_page_proof(unix_seconds() / 60, &proof);
         !self.is_locked || in_headers().or_else(in_query).is_some_and(is_good)
+    }
+
+    /// What the WebSocket of a script is for: to talk with a room, unless what it asks for makes no sense.
+    pub fn upgrade_script(&self, request: &Request<()>) -> Upgrade {
+        if !self.may_see(request) {
+            return Upgrade::Refused(unauthorized());
+        }
+        match Entrance::parse(&request.uri().to_string()) {
+            Ok(_) => Upgrade::Talk,
+            Err(why) => Upgrade::Refused(error(StatusCode::BAD_REQUEST, &why)),
+        }
     }
 }
 

@@ -38,6 +38,9 @@ pub trait AnyRoom: Send + Sync {
     /// The characters that a player may have.
     fn characters(&self) -> &'static [&'static str];
 
+    /// How many bots a setup asks for: its number called `bots`, if the game has one.
+    fn bots(&self, setup: &[u8]) -> u64;
+
     /// A room that begins now, from the canonical bytes of a setup.
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError>;
 
@@ -58,6 +61,9 @@ pub trait AnyRoom: Send + Sync {
 pub trait AnyHost {
     /// [`Host::handle`].
     fn handle(&mut self, now: Time, input: Input<'_>);
+
+    /// [`Host::lose_time`].
+    fn lose_time(&mut self, now: Time);
 
     /// [`Host::poll_output`].
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output;
@@ -93,6 +99,10 @@ pub trait AnyHost {
 impl<G: Hosted> AnyHost for Host<G> {
     fn handle(&mut self, now: Time, input: Input<'_>) {
         Host::handle(self, now, input);
+    }
+
+    fn lose_time(&mut self, now: Time) {
+        Host::lose_time(self, now);
     }
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
@@ -174,6 +184,12 @@ where
 
     fn characters(&self) -> &'static [&'static str] {
         G::CHARACTERS
+    }
+
+    fn bots(&self, setup: &[u8]) -> u64 {
+        let setup = from_canonical::<G::Setup>(setup).ok();
+        let fields = setup.and_then(|setup| serde_json::to_value(setup).ok());
+        fields.and_then(|fields| fields.get("bots")?.as_u64()).unwrap_or(0)
     }
 
     fn open(&self, now: Time, setup: &[u8], config: HostConfig) -> Result<Box<dyn AnyHost>, DecodeError> {
@@ -266,7 +282,10 @@ mod tests {
         let setup = Setup { seed: 7, bots: 0, seats: 32, ..Setup::default() };
         assert_eq!(wanted, Beginning { setup, seed: 7, seats: 32 });
         let unknown = begin("setup={\"gravity\":1}", 1..=32).unwrap_err();
-        assert_eq!(unknown, "there is no \"gravity\" in `setup`; there are bots, points, seats, seed, size");
+        assert_eq!(
+            unknown,
+            "there is no \"gravity\" in `setup`; there are bots, points, rocks, seats, seed, size"
+        );
         assert!(begin("setup={\"bots\":-1}", 1..=32).unwrap_err().starts_with("`setup`: invalid value"));
     }
 }

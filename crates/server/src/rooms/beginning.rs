@@ -12,7 +12,9 @@ use sametick_transport::clock::{random, unix_ms};
 use sametick_wire::claims::HOLD_US;
 use sametick_wire::{Channel, Member, control};
 
+use super::open::Pace;
 use super::reopening::{Past, Reopening};
+use super::sharing::Founder;
 use super::{AnyHost, Door, MAX_ROOMS, OpenRoom, Output, Resumed, RoomId, Rooms, TickTimes, Turned};
 use crate::games::AnyGame;
 
@@ -30,6 +32,8 @@ impl Rooms {
         }
         let game = self.games.find(&join.game, door.key.build).map_err(|_| Turned::Away(ANOTHER_GAME))?;
         let hosting = game.room().ok_or(Turned::Away(ANOTHER_GAME))?;
+        let founder = self.founder(door, hosting.bots(with.setup));
+        self.check_limits(&founder)?;
         let seats = with.seats.clamp(*hosting.seats().start(), *hosting.seats().end());
         let config = self.config(seats);
         let opened = catch_unwind(AssertUnwindSafe(|| hosting.open(self.now, with.setup, config)));
@@ -40,17 +44,29 @@ impl Rooms {
             Some((_, Past::Kept(kept))) => kept.started_unix_ms + 1,
             None => unix_ms(),
         };
-        let id = self.open(key, facts, host, started_unix_ms);
+        let id = self.open(key, facts, host, started_unix_ms, founder);
         self.outbox.push_bare(Output::Begun(id));
         Ok(id)
     }
 
     /// Goes on with a room, if it was found and can be.
-    pub(super) fn reopen(&mut self, member: Member, join: &Join) -> Option<RoomId> {
+    pub(super) fn reopen(&mut self, member: Member, join: &Join) -> Result<Option<RoomId>, Turned> {
+        let limited = self.past_of(member, join).map_or(Ok(()), |founder| self.check_limits(&founder));
+        limited.map(|()| self.reopen_now(member, join))
+    }
+
+    /// Who would go on with a room that was found.
+    fn past_of(&self, member: Member, join: &Join) -> Option<Founder> {
+        let door = self.doors.get(&member)?;
+        let (_, past) = self.pasts.get(&door.key)?;
+        let is_kept = matches!(past, Past::Kept(kept) if kept.facts.game == join.game);
+        is_kept.then(|| self.founder(door, self.bots_of(past)))
+    }
+
+    fn reopen_now(&mut self, member: Member, join: &Join) -> Option<RoomId> {
+        let founder = self.past_of(member, join)?;
         let door = self.doors.get(&member).filter(|door| self.has_place_for(door))?;
         let key = door.key.clone();
-        let is_kept = |past: &Past| matches!(past, Past::Kept(kept) if kept.facts.game == join.game);
-        self.pasts.get(&key).filter(|(_, past)| is_kept(past))?;
         let Some((_, Past::Kept(kept))) = self.pasts.remove(&key) else { return None };
         let Reopening { facts, started_unix_ms, tick, state, seats, trail } = *kept;
         let hosting = self.games.find(&facts.game, facts.build).ok()?.room()?;
@@ -61,7 +77,7 @@ impl Rooms {
             self.pasts.insert(key, (self.now, Past::None(started_unix_ms + 1)));
             return None;
         };
-        let id = self.open(key, facts, host, started_unix_ms);
+        let id = self.open(key, facts, host, started_unix_ms, founder);
         self.outbox.push_bare(Output::Resumed(id, Box::new(Resumed { trail, seats })));
         Some(id)
     }
@@ -82,9 +98,12 @@ impl Rooms {
         facts: Facts,
         host: Box<dyn AnyHost>,
         started_unix_ms: u64,
+        founder: Founder,
     ) -> RoomId {
         let id = RoomId(self.next_room);
         self.next_room += 1;
+        let tick_us = 1_000_000 / u64::from(facts.rate.per_second());
+        self.budget.open(self.now, id, founder.payer(id), tick_us);
         self.names.insert(key.clone(), id);
         let room = OpenRoom {
             place: PlaceId::of(&facts.game, &key.name),
@@ -97,6 +116,8 @@ impl Rooms {
             is_save_due: false,
             stays: false,
             is_told: false,
+            founder,
+            pace: Pace::default(),
             empty_since: Some(self.now),
             wake_at: None,
             is_busy: false,

@@ -78,7 +78,11 @@ impl Rooms {
             Some(terms) => decided(join, terms),
             None => join,
         };
-        let id = match self.find(&key).or_else(|| self.reopen(member, &join)) {
+        let found = match self.find(&key) {
+            None => self.reopen(member, &join)?,
+            found => found,
+        };
+        let id = match found {
             Some(id) => id,
             None => {
                 let (setup, seed, seats) = (&join.setup[..], join.seed, join.seats);

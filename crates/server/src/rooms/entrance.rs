@@ -1,8 +1,8 @@
 //! The address by which a script comes to a room: `/api/rooms/{code}/ws?name=Ada`.
 
 use sametick_wire::claims::Claim;
-use sametick_wire::hello::{MAX_NAME, MAX_SESSION};
-use sametick_wire::hex::from_hex;
+use sametick_wire::hello::{MAX_NAME, MAX_PASS, MAX_SESSION};
+use sametick_wire::hex::{from_hex, read_hex};
 use sametick_wire::identity::Token;
 use serde_json::{Map, Value};
 
@@ -37,6 +37,8 @@ pub struct Entrance {
     pub token: Option<Token>,
     /// That they know the passphrase.
     pub proof: Option<[u8; 32]>,
+    /// As which member of a session they play, in the game of a session.
+    pub pass: Option<Vec<u8>>,
 }
 
 /// The code of a room in the path of its WebSocket.
@@ -67,6 +69,7 @@ impl Entrance {
             resume: None,
             token: None,
             proof: None,
+            pass: None,
         };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -109,6 +112,10 @@ impl Entrance {
                 self.token = Some(token);
             }
             "proof" => self.proof = Some(from_hex(&value).ok_or("`proof` has 64 hexadecimal digits")?),
+            "pass" => {
+                let pass = read_hex(&value, MAX_PASS).ok_or("`pass` is the one that the session has told")?;
+                self.pass = Some(pass);
+            }
             _ => {}
         }
         Ok(())
@@ -188,6 +195,7 @@ mod tests {
             ("/api/rooms/a/ws?resumeToken=zz", "`resumeToken` is the one"),
             ("/api/rooms/a/ws?token=zz", "`token` is one that"),
             ("/api/rooms/a/ws?proof=zz", "64 hexadecimal digits"),
+            ("/api/rooms/a/ws?pass=zz", "`pass` is the one"),
         ] {
             let why = Entrance::parse(target).unwrap_err();
             assert!(why.contains(words), "{target}: {why}");

@@ -53,13 +53,15 @@ pub enum Code {
     BadToken,
     /// The room or the server does not want it.
     NotAllowed,
+    /// It is the game of a session, which is played at its host: `address` says where, if that is known.
+    Elsewhere,
     /// The connection ends, and not because of anything that was said.
     Closed,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Code; 13] = [
+    pub const ALL: [Code; 14] = [
         Code::BadVersion,
         Code::BadMessage,
         Code::UnknownKind,
@@ -72,6 +74,7 @@ impl Code {
         Code::RoomFull,
         Code::BadToken,
         Code::NotAllowed,
+        Code::Elsewhere,
         Code::Closed,
     ];
 }
@@ -86,12 +89,21 @@ pub struct Fault {
     /// Of the message that was wrong, if it had a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
+    /// Where it can be had instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
 }
 
 impl Fault {
     /// Something was wrong.
     pub fn new(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), seq: None }
+        Fault { code, message: message.into(), seq: None, address: None }
+    }
+
+    /// It is to be had at this address, if that is known.
+    #[must_use]
+    pub fn at(self, address: Option<String>) -> Fault {
+        Fault { address, ..self }
     }
 
     /// It was this message.

@@ -191,7 +191,7 @@ impl Rooms {
         place: Option<PlaceRow>,
     ) -> Result<RoomId, Turned> {
         let Some(keeping) = self.keeping else { return Err(Turned::Out) };
-        if let Some(id) = self.reopen(member, join) {
+        if let Some(id) = self.reopen(member, join)? {
             if let Some(place) = &place {
                 self.recall_place(id, &keeping, place);
             }

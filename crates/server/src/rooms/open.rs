@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::session::Facts;
@@ -11,6 +10,7 @@ use sametick_sim::record::TickInputs;
 use sametick_sim::{Seat, StateHash, Tick, Time};
 use sametick_store::players::{PlaceId, PlayerId};
 
+use super::sharing::Founder;
 use super::{AnyHost, TickTimes, Times};
 
 /// Why a room ends.
@@ -49,8 +49,29 @@ pub struct OpenRoom {
     pub(super) wake_at: Option<Time>,
     pub(super) is_busy: bool,
     pub(super) ending: Option<Ending>,
-    pub(super) stepping: Option<Instant>,
+    /// By the rooms' own clock.
+    pub(super) stepping: Option<u64>,
     pub(super) times: TickTimes,
+    /// Who has begun it.
+    pub(super) founder: Founder,
+    pub(super) pace: Pace,
+}
+
+/// How fast a room runs.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    /// Ticks since it was last asked what they cost.
+    pub ticks: u64,
+    /// Of a hundred, and what its players were told last, and when.
+    pub percent: u8,
+    pub told: u8,
+    pub told_at: Time,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { ticks: 0, percent: 100, told: 100, told_at: Time::ZERO }
+    }
 }
 
 impl OpenRoom {
@@ -93,6 +114,11 @@ impl OpenRoom {
     /// How long its ticks took lately, until everything was handed to the links.
     pub fn times(&self) -> Times {
         self.times.lately()
+    }
+
+    /// At what speed it runs, of a hundred: less if it wants more than its share of the server's time.
+    pub fn speed_percent(&self) -> u8 {
+        self.pace.percent
     }
 
     /// Tells the host something. A game that panics ends its room.

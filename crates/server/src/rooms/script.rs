@@ -17,7 +17,7 @@ use sametick_wire::pacer::Path;
 
 use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use super::showing::{Fields, Showing, Sight};
-use super::told::{Ack, Cast, Happened, Known, Player, Pong, Rates, Saved, Snapshot, Welcome};
+use super::told::{Ack, Cast, Happened, Known, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome};
 use super::wishes::command_of;
 
 /// Messages that are taken a second.
@@ -127,6 +127,7 @@ pub struct Script<G: Hosted> {
     token: Option<Token>,
     character: String,
     saved: Option<Tick>,
+    pace_percent: u8,
 }
 
 impl<G: Hosted> Script<G>
@@ -171,6 +172,7 @@ where
             token,
             character: String::new(),
             saved: None,
+            pace_percent: 100,
         }
     }
 
@@ -334,6 +336,10 @@ where
         if let Some(tick) = self.view.saved().filter(|tick| self.saved != Some(*tick)) {
             self.saved = Some(tick);
             self.say(&Saved { tick: tick.0 });
+        }
+        let percent = self.view.pace_percent();
+        if std::mem::replace(&mut self.pace_percent, percent) != percent {
+            self.say(&Pace { percent });
         }
         let characters = self.view.characters();
         if characters.active != self.character {

@@ -1,8 +1,10 @@
 //! The scripts of a server: from their connections to their rooms, and back.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 
 use sametick_lockstep::relay::SessionKey;
+use sametick_lockstep::terms::Terms;
 use sametick_sim::Time;
 use sametick_sim::record::Leaving;
 use sametick_transport::endpoint::{Talk, Words};
@@ -42,24 +44,47 @@ impl Scripts {
         self.present.values().filter_map(|present| present.wake_at).min()
     }
 
-    /// Takes what happens on a connection.
+    /// The member of a room that talks over this connection.
+    pub fn member(&self, key: Key) -> Option<Member> {
+        self.members.get(&key).copied()
+    }
+
+    /// Lets a script in, which asks for its room next; on these terms, in the game of a session.
+    pub fn come(
+        &mut self,
+        now: Time,
+        rooms: &mut Rooms,
+        links: &mut Links,
+        key: Key,
+        from: IpAddr,
+        (entrance, terms): (&Entrance, Option<Terms>),
+    ) -> Result<Member, Fault> {
+        let refused = |why: String| Fault::new(Code::NotAllowed, why);
+        let games = rooms.games().clone();
+        let game = game_of(&games, entrance.game.as_deref()).map_err(refused)?;
+        let hosting =
+            game.room().ok_or_else(|| refused(format!("{} is not played in rooms here", game.name())))?;
+        let script = hosting.script(now, entrance).map_err(refused)?;
+        let member = rooms.join_local(SessionKey { build: game.build(), name: entrance.room.clone() });
+        rooms.come_from(member, from);
+        terms.into_iter().for_each(|terms| rooms.assign(member, terms));
+        self.members.insert(key, member);
+        self.present.insert(member, Present { key, script, wake_at: None });
+        self.drain(member, now, rooms, links);
+        Ok(member)
+    }
+
+    /// Tells a script why it is not let in.
+    pub fn turn_away(links: &mut Links, key: Key, fault: &Fault) {
+        let mut bytes = Vec::new();
+        encode(Encoding::Json, fault, &mut bytes);
+        links.say(key, Encoding::Json.words(bytes));
+        links.hang_up(key);
+    }
+
+    /// Takes what happens on the connection of a script that was let in.
     pub fn talk(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links, key: Key, talk: Talk) {
-        let member = self.members.get(&key).copied();
-        match (talk, member) {
-            (Talk::Began { from, target }, _) => match begin(now, rooms, &target) {
-                Ok((member, script)) => {
-                    tracing::info!(%from, target = target.split('?').next(), "a script has come");
-                    self.members.insert(key, member);
-                    self.present.insert(member, Present { key, script, wake_at: None });
-                    self.drain(member, now, rooms, links);
-                }
-                Err(fault) => {
-                    let mut bytes = Vec::new();
-                    encode(Encoding::Json, &fault, &mut bytes);
-                    links.say(key, Encoding::Json.words(bytes));
-                    links.hang_up(key);
-                }
-            },
+        match (talk, self.member(key)) {
             (Talk::Said(said), Some(member)) => {
                 let input = match &said {
                     Words::Text(text) => Input::Said(Encoding::Json, text.as_bytes()),
@@ -81,7 +106,7 @@ impl Scripts {
                 self.present.remove(&member);
                 rooms.handle(now, RoomInput::Closed(member, Leaving::Left));
             }
-            (_, None) => {}
+            (Talk::Began { .. }, _) | (_, None) => {}
         }
     }
 
@@ -120,8 +145,10 @@ impl Scripts {
 
     fn tell(&mut self, member: Member, now: Time, rooms: &mut Rooms, links: &mut Links, input: Input<'_>) {
         if let Some(present) = self.present.get_mut(&member) {
+            let began_us = rooms.clock_us();
             present.script.handle(now, input);
             self.drain(member, now, rooms, links);
+            rooms.charge_member(member, began_us);
         }
     }
 
@@ -142,19 +169,6 @@ impl Scripts {
             }
         };
     }
-}
-
-/// Lets somebody in, who asks for it next.
-fn begin(now: Time, rooms: &mut Rooms, target: &str) -> Result<(Member, Box<dyn AnyScript>), Fault> {
-    let refused = |why: String| Fault::new(Code::NotAllowed, why);
-    let entrance = Entrance::parse(target).map_err(refused)?;
-    let games = rooms.games().clone();
-    let game = game_of(&games, entrance.game.as_deref()).map_err(refused)?;
-    let hosting =
-        game.room().ok_or_else(|| refused(format!("{} is not played in rooms here", game.name())))?;
-    let key = SessionKey { build: game.build(), name: entrance.room.clone() };
-    let script = hosting.script(now, &entrance).map_err(refused)?;
-    Ok((rooms.join_local(key), script))
 }
 
 /// The game that is named, or the only one there is.

@@ -149,6 +149,17 @@ impl Outgoing for Saved {
     const KIND: &'static str = "saved";
 }
 
+/// The room runs slower, or at its speed again.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pace {
+    /// Of a hundred.
+    pub percent: u8,
+}
+
+impl Outgoing for Pace {
+    const KIND: &'static str = "pace";
+}
+
 /// Who the script can be.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cast {

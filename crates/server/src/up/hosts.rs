@@ -42,6 +42,7 @@ impl Settings {
         option(&mut args, "--keep-sessions", self.relay.keep_sessions.map(|sessions| sessions.to_string()));
         option(&mut args, "--ticks-per-packet", self.relay.ticks_per_packet.map(|ticks| ticks.to_string()));
         self.relay.keeper.iter().for_each(|game| option(&mut args, "--keeper", Some(game)));
+        option(&mut args, "--per-address", self.per_address.map(|most| most.to_string()));
         self.origin.iter().for_each(|origin| option(&mut args, "--origin", Some(origin)));
         args.extend(self.behind_proxy.then(|| "--behind-proxy".into()));
         let (program, address) = (std::env::current_exe()?, self.hosts.host_address.clone());

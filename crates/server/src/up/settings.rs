@@ -10,13 +10,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser};
 use sametick_store::saves::Retention;
+use sametick_transport::places::MAX_EACH;
 use sametick_wire::claims::HOLD_US;
 use toml::de::{DeTable, DeValue};
 
+use crate::app::SESSIONS_PER_ADDRESS;
 use crate::gateway::settings::HostsArgs;
 use crate::identity::IdentityArgs;
 use crate::identity::settings::SECTION;
 use crate::listen::{Doors, Port, Web};
+use crate::rooms::RoomLimits;
 use crate::serve::RelayOptions;
 
 /// Where pages are unless told otherwise.
@@ -29,6 +32,9 @@ const DEFAULT_QUIC: u16 = 7778;
 
 /// For how many days a token is good after it was last used, unless told otherwise.
 pub(super) const DEFAULT_TOKEN_DAYS: u64 = 30;
+
+/// How often the database of players is backed up, unless told otherwise: what a lost file takes is at most this much.
+pub(super) const DEFAULT_BACKUP_MINUTES: u64 = 10;
 
 /// Where things are kept unless told otherwise.
 const DEFAULT_DATA: &str = "sametick-data";
@@ -80,9 +86,13 @@ pub struct Settings {
     pub tls_key: Option<PathBuf>,
 
     /// A page's origin that may connect besides those of this server, such as `https://example.org`; more than one may be
-    /// given
+    /// given. Its name is a name of this server, too: it answers to no others than addresses and names of this machine
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     pub origin: Vec<String>,
+
+    /// How many connections one address may have at a time on each port [default: 512]
+    #[arg(long, value_name = "N")]
+    pub per_address: Option<usize>,
 
     /// A file with the passphrase on its first line; read again on SIGHUP. Without it, $SAMETICK_SECRET counts
     #[arg(long, value_name = "FILE")]
@@ -95,6 +105,23 @@ pub struct Settings {
     /// For how many days players are known by the token they were given last [default: 30]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u64).range(1..=3_650))]
     pub token_days: Option<u64>,
+
+    /// Every so many minutes the database of players is copied beside itself, if something in it is new; 0: never
+    /// [default: 10]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(0..=10_080))]
+    pub backup_every: Option<u64>,
+
+    /// How many rooms one address may have begun, of those that are open; 0: any number [default: 16]
+    #[arg(long, value_name = "N")]
+    pub rooms_per_address: Option<usize>,
+
+    /// How many bots the rooms of one address may have together; 0: any number [default: 256]
+    #[arg(long, value_name = "N")]
+    pub bots_per_address: Option<u64>,
+
+    /// How many sessions of the relay one address may have begun, of those that go on; 0: any number [default: 64]
+    #[arg(long, value_name = "N")]
+    pub sessions_per_address: Option<usize>,
 
     #[command(flatten)]
     pub(super) relay: RelayOptions,
@@ -224,9 +251,14 @@ impl Settings {
             tls_cert: self.tls_cert.or(below.tls_cert),
             tls_key: self.tls_key.or(below.tls_key),
             origin,
+            per_address: self.per_address.or(below.per_address),
             secret_file: self.secret_file.or(below.secret_file),
             hold: self.hold.or(below.hold),
             token_days: self.token_days.or(below.token_days),
+            backup_every: self.backup_every.or(below.backup_every),
+            rooms_per_address: self.rooms_per_address.or(below.rooms_per_address),
+            bots_per_address: self.bots_per_address.or(below.bots_per_address),
+            sessions_per_address: self.sessions_per_address.or(below.sessions_per_address),
             relay: RelayOptions {
                 ticks_per_packet: self.relay.ticks_per_packet.or(below.relay.ticks_per_packet),
                 store: self.relay.store.or(below.relay.store),
@@ -239,6 +271,23 @@ impl Settings {
             behind_proxy: self.behind_proxy || below.behind_proxy,
             identity: self.identity.over(below.identity),
         }
+    }
+
+    /// How much one address may have of rooms.
+    pub(super) fn room_limits(&self) -> RoomLimits {
+        let usual = RoomLimits::default();
+        RoomLimits {
+            rooms_per_address: any_if_zero(self.rooms_per_address.unwrap_or(usual.rooms_per_address)),
+            bots_per_address: match self.bots_per_address.unwrap_or(usual.bots_per_address) {
+                0 => u64::MAX,
+                bots => bots,
+            },
+        }
+    }
+
+    /// How many sessions of the relay one address may have begun.
+    pub(super) fn sessions_per_address(&self) -> usize {
+        any_if_zero(self.sessions_per_address.unwrap_or(SESSIONS_PER_ADDRESS))
     }
 
     /// Where things are kept.
@@ -257,6 +306,8 @@ impl Settings {
             wt: self.wt.unwrap_or(Port::On(listen.port())),
             tls: self.tls_cert.clone().zip(self.tls_key.clone()),
             origins: self.origin.clone(),
+            names: Vec::new(),
+            per_address: self.per_address.unwrap_or(MAX_EACH),
             secret_file: self.secret_file.clone(),
             data: self.data(),
             web: Some(Web { behind_proxy: self.behind_proxy, pages_port: None }),
@@ -304,9 +355,14 @@ impl Settings {
             "tls-key" => path(&self.tls_key),
             "origin" if self.origin.is_empty() => None,
             "origin" => Some(toml::Value::from(self.origin.clone()).to_string()),
+            "per-address" => self.per_address.map(|most| most.to_string()),
             "secret-file" => path(&self.secret_file),
             "hold" => self.hold.map(|seconds| seconds.to_string()),
             "token-days" => self.token_days.map(|days| days.to_string()),
+            "backup-every" => self.backup_every.map(|minutes| minutes.to_string()),
+            "rooms-per-address" => self.rooms_per_address.map(|rooms| rooms.to_string()),
+            "bots-per-address" => self.bots_per_address.map(|bots| bots.to_string()),
+            "sessions-per-address" => self.sessions_per_address.map(|sessions| sessions.to_string()),
             "ticks-per-packet" => self.relay.ticks_per_packet.map(|ticks| ticks.to_string()),
             "store" => self.relay.store.as_ref().map(|place| quoted(place.to_string())),
             "keeper" if self.relay.keeper.is_empty() => None,
@@ -325,6 +381,11 @@ impl Settings {
     }
 }
 
+/// A limit as it is given on the command line: 0 is none.
+pub(crate) fn any_if_zero(limit: usize) -> usize {
+    if limit == 0 { usize::MAX } else { limit }
+}
+
 /// What a setting that is not given would look like: its default if it has one.
 fn example(name: &str) -> String {
     match name {
@@ -334,8 +395,13 @@ fn example(name: &str) -> String {
         "wt" => DEFAULT_PORT.to_string(),
         "data" => format!("\"{DEFAULT_DATA}\""),
         "origin" => "[\"https://example.org\"]".into(),
+        "per-address" => MAX_EACH.to_string(),
         "hold" => (HOLD_US / 1_000_000).to_string(),
         "token-days" => DEFAULT_TOKEN_DAYS.to_string(),
+        "backup-every" => DEFAULT_BACKUP_MINUTES.to_string(),
+        "rooms-per-address" => RoomLimits::default().rooms_per_address.to_string(),
+        "bots-per-address" => RoomLimits::default().bots_per_address.to_string(),
+        "sessions-per-address" => SESSIONS_PER_ADDRESS.to_string(),
         "ticks-per-packet" => "2".into(),
         "store" => "\"s3://bucket/prefix?endpoint=https://s3.example.org\"".into(),
         "keeper" => "[\"pong\"]".into(),
@@ -437,7 +503,7 @@ mod tests {
             .filter(is_example)
             .map(|line| format!("{line}\n"))
             .collect();
-        assert_eq!(examples.lines().count(), 22 + 1 + 8, "{examples}");
+        assert_eq!(examples.lines().count(), 27 + 1 + 8, "{examples}");
         Settings::parse(&examples).unwrap();
     }
 

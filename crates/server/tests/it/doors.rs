@@ -59,7 +59,7 @@ fn assert_unharmed(players: JoinHandle<Value>) {
     }
 }
 
-fn hello() -> Vec<u8> {
+pub fn hello() -> Vec<u8> {
     let identity = Identity { build: Pong::BUILD, schema: schema_hash_of::<Pong>() };
     let intent = Intent::Join { session: "attack".into() };
     let hello = Hello { identity, intent, name: "attacker".into(), pass: None };
@@ -177,7 +177,7 @@ async fn idlers(to: SocketAddr) {
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let mut stream = socket.connect(to).await.unwrap();
         if number < 100 {
-            let _ = stream.write_all(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(30)).await;
+            let _ = stream.write_all(&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(30)).await;
         }
         idle.push(stream);
     }

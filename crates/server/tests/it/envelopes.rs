@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sametick::rooms::envelope::{Code, Encoding, Fault, Outgoing, encode};
 use sametick::rooms::told::{
-    Ack, Cast, Feature, Happened, Known, Mode, Player, Pong, Rates, Saved, Snapshot, Welcome,
+    Ack, Cast, Feature, Happened, Known, Mode, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome,
 };
 use sametick_arena::{Arena, Event, Setup};
 use sametick_sim::replica::{Hosted, markdown};
@@ -35,7 +35,7 @@ fn snapshots() -> [Snapshot<Value>; 2] {
     let me = |at: [i32; 2]| json!({"at": at, "aim": 0, "health": 100});
     let mut features: BTreeMap<_, Feature<Value>> =
         ["build", "movement", "presence", "projectile"].map(|name| (name, Feature::default())).into();
-    let ground = BTreeMap::from([("0".to_owned(), json!({"size": 48}))]);
+    let ground = BTreeMap::from([("0".to_owned(), json!({"size": 48, "points": 0, "won": null}))]);
     features.get_mut("presence").unwrap().kinds.insert("ground", ground);
     let avatars =
         [("0".to_owned(), json!({"at": [9000, 6784], "aim": 0})), ("1".to_owned(), me([4224, 6784]))];
@@ -99,6 +99,7 @@ fn what_scripts_are_told_is_documented() {
         said(&killed),
         said(&Known { token: (0..16).map(|byte: u8| format!("{byte:02x}")).collect() }),
         said(&Saved { tick: 330 }),
+        said(&Pace { percent: 40 }),
         said(&Cast {
             active: Arena::CHARACTERS[0].into(),
             all: Arena::CHARACTERS.iter().map(|name| (*name).into()).collect(),

@@ -12,5 +12,7 @@ mod elsewhere;
 mod ends;
 #[path = "lobby/meeting.rs"]
 mod meeting;
+#[path = "lobby/modes.rs"]
+mod modes;
 #[path = "lobby/table.rs"]
 mod table;

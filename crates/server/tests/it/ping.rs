@@ -133,7 +133,7 @@ fn a_configured_certificate_is_used() {
 #[test]
 fn what_goes_wrong_is_said_in_one_line_with_what_to_do() {
     let folder = Folder::new();
-    let server = Server::start(&folder, &[], None);
+    let server = Server::start(&folder, &["--data", "held"], None);
     let port = server.url("udp").rsplit_once(':').unwrap().1.to_owned();
     let cases: &[(&[&str], &[&str])] = &[
         (&["ping", "serve", "--udp", &port], &["Address already in use", "choose another port with --udp"]),

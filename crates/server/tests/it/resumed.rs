@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sametick_store::disk::FsDisk;
 use serde_json::Value;
 
 use crate::process::{Folder, Server, command, run};
@@ -138,20 +139,27 @@ fn a_session_whose_log_is_damaged_goes_on_from_its_save() {
 fn a_session_that_another_server_has_is_left_to_it() {
     let folder = Folder::new();
     let start = || Server::start_as(&["relay"], &folder, &["--data", "data"], None);
-    let [one, other] = [start(), start()];
-    let url = one.url("udp").to_owned();
-    let args = ["bot", "pong", "--session", "den", "--seconds", "60", "--patience", "0", "--connect"];
-    let bots = std::thread::spawn(move || run(&mut command(&[&args[..], &[&url]].concat())));
-    let mut one = one;
-    one.await_log("a session has begun");
-    let args = ["bot", "pong", "--session", "den", "--seconds", "3", "--connect", other.url("udp")];
-    assert!(run(&mut command(&args)).status.success());
+    let play = |relay: &Server| {
+        let args = ["bot", "pong", "--session", "den", "--seconds", "3", "--connect", relay.url("udp")];
+        let bots = run(&mut command(&args));
+        (bots.status.success(), String::from_utf8_lossy(&bots.stderr).into_owned())
+    };
+    let one = start();
+    let (played, wrong) = play(&one);
+    one.signal("-TERM");
+    let (clean, _, log) = one.end();
+    assert!(played && clean, "{wrong}\n{log}");
+    // Hosts of the lobby write to the same folder as the server that has started them.
+    let sessions = folder.path().join("data/sessions");
+    let below = |path: &Path| fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).next().unwrap();
+    let held = FsDisk::open(below(&below(&sessions)).join("log")).unwrap();
+    let other = start();
+    let (played, wrong) = play(&other);
     other.signal("-TERM");
     let (clean, _, log) = other.end();
-    assert!(clean && log.contains("another server has this session"), "{log}");
-    one.signal("-TERM");
-    assert!(one.end().0);
-    assert!(!bots.join().unwrap().status.success());
+    assert!(played && clean, "{wrong}\n{log}");
+    assert!(log.contains("another server has this session"), "{log}");
+    drop(held);
     let list = command(&["sessions", "list", "--json", "--store"]).arg(folder.path().join("data")).output();
     let listed: Value = serde_json::from_slice(&list.unwrap().stdout).unwrap();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");

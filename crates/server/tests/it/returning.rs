@@ -13,8 +13,9 @@ use sametick_wire::Member;
 
 use crate::hall::Hall;
 use crate::process::Folder;
+use crate::trial::{Field, Step, Walker};
 
-const SETUP: Setup = Setup { seed: 7, size: 32, bots: 0, seats: 2, points: 0 };
+const SETUP: Setup = Setup { seed: 7, size: 32, bots: 0, seats: 2, points: 0, rocks: true };
 
 const KEEPING: Keeping =
     Keeping { epoch_unix_ms: 1_800_000_000_000, token_s: 3_600, is_strict: false, hold_us: 60_000_000 };
@@ -148,6 +149,35 @@ fn a_server_that_was_killed_has_everything_again() {
     let ben = hall.join_as("den", &named("ben"), key[1]);
     hall.run(2_000);
     assert_eq!(own(&hall, ben).at, before[1].at);
+}
+
+/// A game that keeps nothing of its players.
+#[test]
+fn seats_wait_after_a_kill_also_in_a_game_that_keeps_nothing() {
+    let house = House::new();
+    let start = |after_s| {
+        let keeping = Keeping { epoch_unix_ms: KEEPING.epoch_unix_ms + after_s * 1_000, ..KEEPING };
+        let pilot = |_: Option<&Walker>, _: &Scene, _| Step::default();
+        Hall::<Field>::keeping(games![Field; rooms[1..=8]], pilot, keeping, house.storage())
+    };
+    let join = |name: &str| {
+        let JoinAs { name, commit, seed, watch, listed, .. } = crate::rooms::named(name);
+        JoinAs::<Field> { name, commit, setup: (), seed, seats: 3, watch, listed }
+    };
+    let mut hall = start(0);
+    let members = ["ada", "ben"].map(|name| hall.join("den", &join(name)));
+    // Much longer than a seat waits: nothing of them changes meanwhile.
+    let played_s = 3 * KEEPING.hold_us / 1_000_000;
+    hall.run(played_s * 1_000);
+    let keys = members.map(|member| hall.players[&member].view.token().unwrap());
+    drop(hall);
+    let mut hall = start(played_s + 20);
+    let cid = hall.join("den", &join("cid"));
+    let [ada, ben] =
+        [("ada", keys[0]), ("ben", keys[1])].map(|(name, key)| hall.join_as("den", &join(name), key));
+    hall.run(1_000);
+    let seats = [ada, ben, cid].map(|member| hall.players[&member].view.seat());
+    assert_eq!(seats, [Some(Seat(0)), Some(Seat(1)), Some(Seat(2))]);
 }
 
 #[test]

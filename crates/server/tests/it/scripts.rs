@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-const QUIET: Setup = Setup { seed: 3, size: 32, bots: 0, seats: 8, points: 0 };
+const QUIET: Setup = Setup { seed: 3, size: 32, bots: 0, seats: 8, points: 0, rocks: true };
 
 fn command(seq: u64, feature: &str, action: &str, payload: Value) -> Value {
     let mut said = json!({"v": 2, "kind": "command", "seq": seq, "feature": feature, "action": action});
@@ -328,7 +328,7 @@ fn a_full_room_says_so_and_whoever_only_looks_can_do_nothing() {
 
 #[test]
 fn a_script_is_never_told_of_what_is_out_of_sight() {
-    let setup = Setup { seed: 11, size: 200, bots: 30, seats: 8, points: 0 };
+    let setup = Setup { seed: 11, size: 200, bots: 30, seats: 8, points: 0, rocks: true };
     let mut stage = Stage::new(setup);
     let ada = stage.enter("Ada");
     stage.run_millis(500);

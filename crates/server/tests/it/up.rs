@@ -177,7 +177,7 @@ fn a_configured_certificate_makes_the_pages_https() {
 #[test]
 fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
     let folder = Folder::new();
-    let up = Up::start(&folder, &[], None);
+    let up = Up::start(&folder, &["--data", "held"], None);
     let (taken, next) = (up.addr.to_string(), format!("127.0.0.1:{}", up.addr.port() + 1));
     let udp = up.native("udp").rsplit_once(':').unwrap().1.to_owned();
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
@@ -206,7 +206,7 @@ fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
         (
             "--config unknown.toml".into(),
             "unknown.toml line 4: there is no setting \"port\"; there are listen, udp, quic, wt, data, tls-cert, \
-             tls-key, origin, secret-file, hold, token-days, ticks-per-packet, store, keeper, keep-sessions, status, trace, hosts, host-ports, spare-hosts, host-address, behind-proxy, and the \
+             tls-key, origin, per-address, secret-file, hold, token-days, backup-every, rooms-per-address, bots-per-address, sessions-per-address, ticks-per-packet, store, keeper, keep-sessions, status, trace, hosts, host-ports, spare-hosts, host-address, behind-proxy, and the \
              section [identity]"
                 .into(),
         ),

@@ -1,7 +1,7 @@
 //! The tick thread's end: it hands over and asks, and never waits.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
@@ -11,10 +11,11 @@ use rtrb::{Producer, PushError, RingBuffer};
 
 use crate::background::go_to_the_background;
 
+use super::backups;
 use super::batch::Batch;
 use super::persist::{Desk, Ending, Office};
 use super::reading::{self, Ask};
-use super::sqlite::{SetAside, Sqlite, SqliteOptions};
+use super::sqlite::{Recovery, Sqlite, SqliteOptions};
 use super::stats::{Counters, PlayersStats};
 use super::storage::{Found, Opener, Purpose, Question, StorageError, Write};
 
@@ -41,6 +42,8 @@ pub struct KeeperOptions {
     pub first_retry: Duration,
     /// The longest of these.
     pub max_retry: Duration,
+    /// How often the file is backed up; `None`: never.
+    pub backup_every: Option<Duration>,
 }
 
 impl Default for KeeperOptions {
@@ -51,6 +54,7 @@ impl Default for KeeperOptions {
             hurried: Duration::from_secs(1),
             first_retry: Duration::from_millis(50),
             max_retry: Duration::from_secs(2),
+            backup_every: None,
         }
     }
 }
@@ -72,6 +76,8 @@ pub enum Answer {
     Trouble(String),
     /// It works again.
     Recovered,
+    /// Something that an operator should know, in plain words: that the file was damaged and what is left, or that it has no backup.
+    Notice(String),
 }
 
 /// What goes through the queue.
@@ -104,27 +110,30 @@ pub struct Keeper {
     /// Says nothing; its other ends are gone when both threads are.
     ended: Receiver<()>,
     office: Arc<Office>,
+    /// Says nothing; who makes backups ends when it is gone.
+    _backups: Option<Sender<()>>,
 }
 
 impl Keeper {
     /// Opens a database in a file, makes it or brings it up to date, and starts the threads. If the file was damaged, says
-    /// what was saved of it.
+    /// what is left of it.
     ///
     /// A database that is in use by another program is waited for by the thread, which says [`Answer::Trouble`].
     pub fn open(
         path: &Path,
         options: KeeperOptions,
         waker: Waker,
-    ) -> Result<(Keeper, Option<SetAside>), StorageError> {
+    ) -> Result<(Keeper, Option<Recovery>), StorageError> {
         let sqlite = SqliteOptions::default();
-        let (first, aside) = match Sqlite::open(path, &sqlite, Purpose::Writing) {
-            Ok((storage, aside)) => (Some(storage), aside),
+        let (first, recovery) = match Sqlite::open(path, &sqlite, Purpose::Writing) {
+            Ok((storage, recovery)) => (Some(storage), recovery),
             Err(StorageError::Busy(_)) => (None, None),
             Err(error) => return Err(error),
         };
         let mut keeper_parts = Parts::new(Sqlite::opener(path, sqlite), options, waker);
         keeper_parts.desk.storage = first.map(|storage| Box::new(storage) as _);
-        Ok((keeper_parts.start(), aside))
+        keeper_parts.backed_up = options.backup_every.map(|every| (path.to_owned(), every));
+        Ok((keeper_parts.start(), recovery))
     }
 
     /// Starts the threads on any database, which is opened there and again whenever it has failed.
@@ -322,6 +331,8 @@ struct Parts {
     items: Producer<Item>,
     answers: Receiver<Said>,
     to_owner: Sender<Said>,
+    /// Which file is backed up, and how often.
+    backed_up: Option<(PathBuf, Duration)>,
 }
 
 impl Parts {
@@ -330,14 +341,23 @@ impl Parts {
         let (to_owner, answers) = channel();
         let office = Arc::new(Office::new(opener, Mutex::new(waker)));
         let desk = Desk::new(from_owner, to_owner.clone(), office, options);
-        Parts { desk, items, answers, to_owner }
+        Parts { desk, items, answers, to_owner, backed_up: None }
     }
 
     fn start(self) -> Keeper {
-        let Parts { desk, items, answers, to_owner } = self;
+        let Parts { desk, items, answers, to_owner, backed_up } = self;
         let office = Arc::clone(&desk.office);
         let (ends, ended) = channel();
         let (questions, asked) = channel();
+        let backups = backed_up.map(|(path, every)| {
+            let (alive, is_alive) = channel();
+            let (office, to_owner) = (Arc::clone(&office), to_owner.clone());
+            thread::spawn(move || {
+                go_to_the_background();
+                backups::run(&path, every, &office, &to_owner, &is_alive);
+            });
+            alive
+        });
         let (reader_office, reader_ends) = (Arc::clone(&office), ends.clone());
         thread::spawn(move || {
             go_to_the_background();
@@ -361,6 +381,7 @@ impl Parts {
             thread: persist.thread().clone(),
             ended,
             office,
+            _backups: backups,
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Office {
     pub open: Opener,
     pub reader: Mutex<Reader>,
     pub reader_may_look: Condvar,
+    /// Held by whoever makes a backup, or opens the database anew.
+    pub files: Mutex<()>,
     waker: Mutex<Waker>,
     hurry: AtomicBool,
     wants_room: AtomicBool,
@@ -58,6 +60,7 @@ impl Office {
             open,
             reader: Mutex::default(),
             reader_may_look: Condvar::new(),
+            files: Mutex::default(),
             waker,
             hurry: AtomicBool::new(false),
             wants_room: AtomicBool::new(false),
@@ -89,7 +92,7 @@ impl Office {
         self.ending.fetch_max(ending as u8, Ordering::AcqRel);
     }
 
-    fn ends(&self, by: Ending) -> bool {
+    pub fn ends(&self, by: Ending) -> bool {
         self.ending.load(Ordering::Acquire) >= by as u8
     }
 
@@ -286,15 +289,17 @@ impl Desk {
 
 /// Opens the database when nobody has it open, so that what is in it is read from the disk.
 fn open_anew(office: &Office, answers: &Sender<Said>) -> Result<Box<dyn Storage>, StorageError> {
+    let files = office.files.lock().unwrap_or_else(PoisonError::into_inner);
     let mut reader = office.reader();
     reader.storage = None;
     let opened = (office.open)(Purpose::Writing);
     reader.usable = Some(opened.as_ref().map(|_| ()).map_err(Clone::clone));
     drop(reader);
+    drop(files);
     office.reader_may_look.notify_all();
     let opened = opened?;
     if let Some(note) = opened.note {
-        office.say(answers, (Answer::Trouble(note), None));
+        office.say(answers, (Answer::Notice(note), None));
     }
     Ok(opened.storage)
 }

@@ -1,13 +1,17 @@
 //! The database of players in a file, by SQLite. No type of its leaves this module.
 
 mod asking;
+pub(super) mod backup;
+mod image;
+mod mark;
+mod pages;
 mod pens;
 mod rescue;
 mod schema;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fmt, fs, io};
 
 use rusqlite::config::DbConfig;
@@ -15,7 +19,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::storage::{Found, Opened, Opener, Purpose, Question, Storage, StorageError, Write};
 
-pub use rescue::SetAside;
+use mark::{DatabaseId, Mark, MarkFile};
+pub use rescue::{Recovery, TableRecovery};
+use schema::TABLES;
 
 /// How long SQLite itself waits for another program. Short, because whoever writes here tries again anyway.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
@@ -70,39 +76,69 @@ impl fmt::Debug for OtherFiles {
 #[derive(Debug)]
 pub struct Sqlite {
     connection: Connection,
+    /// What says beside the file how far it has come; only of a file of the machine that is written.
+    mark: Option<MarkFile>,
 }
 
 impl Sqlite {
-    /// Opens a file. For [writing](Purpose::Writing) it is made if it is not there, checked, and brought up to date; if it
-    /// is damaged it is set aside, and what can be read of it is carried over into a new one.
+    /// Opens a file. For [writing](Purpose::Writing) it is made if it is not there, checked, and brought up to date. If it is damaged,
+    /// gone, or older than what was written, it is set aside, and what is left of it and of its backup is put into a new one.
     pub fn open(
         path: &Path,
         options: &SqliteOptions,
         purpose: Purpose,
-    ) -> Result<(Sqlite, Option<SetAside>), StorageError> {
+    ) -> Result<(Sqlite, Option<Recovery>), StorageError> {
         if purpose == Purpose::Reading {
             let connection = connect(path, options, purpose)?;
             connection.pragma_update(None, "query_only", true).map_err(explain)?;
-            return Ok((Sqlite { connection }, None));
+            return Ok((Sqlite { connection, mark: None }, None));
         }
-        if options.files.is_none() {
-            prepare_file(path)?;
+        if options.files.is_some() {
+            return open_checked(path, options, None)
+                .map(|connection| (Sqlite { connection, mark: None }, None));
         }
-        match open_checked(path, options) {
-            Err(StorageError::Corrupt(why)) if options.files.is_none() => {
-                rescue::replace(path, why, || open_checked(path, options))
-                    .map(|(connection, aside)| (Sqlite { connection }, Some(aside)))
+        let mark = Mark::read(path);
+        let opened = match missing(path, mark.as_ref()) {
+            Some(why) => Err(StorageError::Corrupt(why)),
+            None => prepare_file(path).and_then(|()| open_checked(path, options, mark.as_ref())),
+        };
+        let (connection, recovery) = match opened {
+            Err(StorageError::Corrupt(why)) => {
+                let recovery = rescue::recover(path, why, mark.as_ref())?;
+                (open_checked(path, options, None)?, Some(recovery))
             }
-            result => result.map(|connection| (Sqlite { connection }, None)),
+            opened => (opened?, None),
+        };
+        let mut sqlite = Sqlite { connection, mark: None };
+        sqlite.begin_marking(path, options)?;
+        Ok((sqlite, recovery))
+    }
+
+    /// Says beside the file how far it has come, from now on.
+    fn begin_marking(&mut self, path: &Path, options: &SqliteOptions) -> Result<(), StorageError> {
+        if options.durability != Durability::Synced {
+            return Ok(());
         }
+        count_rows(&self.connection).map_err(explain)?;
+        let failed = |error| StorageError::Io(format!("{}{}: {error}", path.display(), mark::ENDING));
+        self.mark = Some(MarkFile::open(path).map_err(failed)?);
+        let (database, number) = commits(&self.connection)?;
+        self.note(database, number)
+    }
+
+    fn note(&mut self, database: DatabaseId, number: u64) -> Result<(), StorageError> {
+        if let Some(mark) = &mut self.mark {
+            mark.write(database, number, counted_rows(&self.connection).map_err(explain)?);
+        }
+        Ok(())
     }
 
     /// Opens a file for a [`Keeper`](super::Keeper), as often as it likes.
     pub fn opener(path: &Path, options: SqliteOptions) -> Opener {
         let path = path.to_owned();
         Box::new(move |purpose| {
-            let (storage, aside) = Sqlite::open(&path, &options, purpose)?;
-            Ok(Opened { storage: Box::new(storage), note: aside.map(|aside| aside.to_string()) })
+            let (storage, recovery) = Sqlite::open(&path, &options, purpose)?;
+            Ok(Opened { storage: Box::new(storage), note: recovery.map(|recovery| recovery.to_string()) })
         })
     }
 
@@ -123,7 +159,10 @@ impl Storage for Sqlite {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
         pens::write_all(&transaction, batch).map_err(explain)?;
-        transaction.commit().map_err(explain)
+        let (database, number) = count_commit(&transaction).map_err(explain)?;
+        transaction.commit().map_err(explain)?;
+        // Only now: what is said to be there is there.
+        self.note(database, number)
     }
 
     fn look_up(&mut self, question: &Question) -> Result<Found, StorageError> {
@@ -146,13 +185,100 @@ fn prepare_file(path: &Path) -> Result<(), StorageError> {
     options.open(path).map(drop).map_err(failed)
 }
 
-fn open_checked(path: &Path, options: &SqliteOptions) -> Result<Connection, StorageError> {
+fn open_checked(
+    path: &Path,
+    options: &SqliteOptions,
+    expected: Option<&Mark>,
+) -> Result<Connection, StorageError> {
     let mut connection = connect(path, options, Purpose::Writing)?;
     schema::refuse_newer(&connection)?;
     check(&connection)?;
+    // Before anything is done with the log: what cannot be read of it now would be gone.
+    expected.map_or(Ok(()), |mark| compare(&connection, mark))?;
     settle(&mut connection, path, options)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
+}
+
+/// Whether a database is as far as it was said to be. Another database in its place is taken as it is.
+fn compare(connection: &Connection, mark: &Mark) -> Result<(), StorageError> {
+    match commits(connection) {
+        // One of an older version, or a new one.
+        Err(StorageError::Other(_)) if mark.commits == 0 => Ok(()),
+        Err(StorageError::Other(_)) => Err(StorageError::Corrupt(lost(mark, 0))),
+        Ok((database, number)) if database == mark.database && number < mark.commits => {
+            Err(StorageError::Corrupt(lost(mark, number)))
+        }
+        compared => compared.map(drop),
+    }
+}
+
+fn lost(mark: &Mark, number: u64) -> String {
+    let lost = mark.commits - number;
+    format!("the last {lost} of {} batches that were written are not in it or its log", mark.commits)
+}
+
+/// What is wrong with a file that is not there or empty; `None` if nothing tells that there was more.
+fn missing(path: &Path, mark: Option<&Mark>) -> Option<String> {
+    let length = |path: &Path| fs::metadata(path).map(|data| data.len());
+    let what = match length(path) {
+        Ok(0) => "the file is empty",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "the file is gone",
+        _ => return None,
+    };
+    // SQLite makes the file before its log, and would delete a log without one.
+    let has_log = length(&beside(path, "-wal")).is_ok_and(|bytes| bytes > 0);
+    let was_written = mark.is_some_and(|mark| mark.commits > 0);
+    (has_log || was_written || backup::is_any(path)).then(|| what.to_owned())
+}
+
+/// Which database this is, and how many batches were written to it.
+fn commits(connection: &Connection) -> Result<(DatabaseId, u64), StorageError> {
+    let row = connection.query_row("SELECT database, number FROM commits", [], commit_row);
+    row.map_err(explain)
+}
+
+/// Counts one more.
+fn count_commit(connection: &Connection) -> rusqlite::Result<(DatabaseId, u64)> {
+    let sql = "UPDATE commits SET number = number + 1 RETURNING database, number";
+    connection.prepare_cached(sql)?.query_row([], commit_row)
+}
+
+fn commit_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(DatabaseId, u64)> {
+    Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+}
+
+/// Has this connection count the rows of every table from now on, in memory: to count them all after each batch would take too long.
+fn count_rows(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection
+        .execute_batch("CREATE TEMP TABLE row_counts (at INTEGER PRIMARY KEY, rows INTEGER NOT NULL)")?;
+    for (at, table) in TABLES.iter().enumerate() {
+        let name = table.name;
+        connection.execute_batch(&format!(
+            "INSERT INTO row_counts SELECT {at}, count(*) FROM main.{name};
+             CREATE TEMP TRIGGER more_{name} AFTER INSERT ON main.{name}
+             BEGIN UPDATE row_counts SET rows = rows + 1 WHERE at = {at}; END;
+             CREATE TEMP TRIGGER fewer_{name} AFTER DELETE ON main.{name}
+             BEGIN UPDATE row_counts SET rows = rows - 1 WHERE at = {at}; END;"
+        ))?;
+    }
+    Ok(())
+}
+
+fn counted_rows(connection: &Connection) -> rusqlite::Result<Vec<u64>> {
+    let mut counts = connection.prepare_cached("SELECT rows FROM row_counts ORDER BY at")?;
+    counts.query_map([], |row| Ok(row.get::<_, i64>(0)?.cast_unsigned()))?.collect()
+}
+
+fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Makes sure of the names in the folder of a file.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn connect(path: &Path, options: &SqliteOptions, purpose: Purpose) -> Result<Connection, StorageError> {

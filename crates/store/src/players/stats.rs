@@ -32,6 +32,10 @@ pub struct PlayersStats {
     pub restarts: u64,
     /// Rows that made no sense and were replaced.
     pub mended: u64,
+    /// How many backups were made, and when the last one, in seconds of Unix time (0: none).
+    pub backups: u64,
+    /// See there.
+    pub last_backup_unix_s: u64,
 }
 
 impl PlayersStats {
@@ -67,6 +71,8 @@ pub struct Counters {
     pub errors: AtomicU64,
     pub restarts: AtomicU64,
     pub mended: AtomicU64,
+    pub backups: AtomicU64,
+    pub last_backup_unix_s: AtomicU64,
 }
 
 impl Counters {
@@ -96,6 +102,8 @@ impl Counters {
             errors: read(&self.errors),
             restarts: read(&self.restarts),
             mended: read(&self.mended),
+            backups: read(&self.backups),
+            last_backup_unix_s: read(&self.last_backup_unix_s),
             ..PlayersStats::default()
         }
     }

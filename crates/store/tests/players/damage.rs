@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayerId, SetAside};
+use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayerId, Recovery};
 
 use crate::kit::{Kit, checkpoint, folder, waker};
 
@@ -17,25 +17,26 @@ fn filled(path: &Path) {
     assert!(kit.keeper.close(Duration::from_secs(60)));
 }
 
-fn reopen(path: &Path) -> (Kit, SetAside) {
+fn reopen(path: &Path) -> (Kit, Recovery) {
     let (waker, woken) = waker();
-    let (keeper, aside) = Keeper::open(path, KeeperOptions::default(), waker).unwrap();
-    (Kit { keeper, woken, heard: Default::default() }, aside.expect("it was damaged"))
+    let (keeper, recovery) = Keeper::open(path, KeeperOptions::default(), waker).unwrap();
+    (Kit { keeper, woken, heard: Default::default() }, recovery.expect("it was damaged"))
 }
 
-fn rows(aside: &SetAside, table: &str) -> u64 {
-    aside.saved.iter().find(|(name, _)| *name == table).map_or(0, |(_, rows)| *rows)
+fn rows(recovery: &Recovery, table: &str) -> u64 {
+    recovery.tables.iter().find(|found| found.name == table).map_or(0, |found| found.rows)
 }
 
 #[test]
 fn a_file_that_is_no_database_is_set_aside() {
     let (_folder, path) = folder();
     fs::write(&path, "these are not the players you are looking for. ".repeat(200)).unwrap();
-    let (mut kit, aside) = reopen(&path);
-    let words = aside.to_string();
+    let (mut kit, recovery) = reopen(&path);
+    let words = recovery.to_string();
     assert!(words.contains("damaged") && words.contains("is lost"), "{words}");
-    assert!(fs::read_to_string(&aside.path).unwrap().starts_with("these are not"));
-    assert!(aside.path.to_str().unwrap().contains("players.sqlite.broken-"));
+    let aside = recovery.aside.unwrap();
+    assert!(fs::read_to_string(&aside).unwrap().starts_with("these are not"));
+    assert!(aside.to_str().unwrap().contains("players.sqlite.broken-"));
     kit.keeper.save(checkpoint(1, 1));
     kit.flush();
     assert_eq!(kit.tick_of(PlayerId(1)), Some(1));
@@ -49,10 +50,12 @@ fn what_can_be_read_of_a_damaged_file_is_carried_over_from_both_ends() {
     let middle = bytes.len() / PAGE / 2 * PAGE;
     bytes[middle..middle + PAGE].fill(0xa5);
     fs::write(&path, bytes).unwrap();
-    let (mut kit, aside) = reopen(&path);
-    let saved = rows(&aside, "checkpoints");
-    assert!(saved > PLAYERS as u64 * 9 / 10 && saved < PLAYERS as u64, "{aside}");
-    assert!(aside.to_string().contains(&format!("{saved} checkpoints")), "{aside}");
+    let (mut kit, recovery) = reopen(&path);
+    let saved = rows(&recovery, "checkpoints");
+    assert!(saved > PLAYERS as u64 * 9 / 10 && saved < PLAYERS as u64, "{recovery}");
+    let (words, lost) = (recovery.to_string(), PLAYERS as u64 - saved);
+    assert!(words.contains(&format!("There are now: {saved} checkpoints")), "{words}");
+    assert!(words.contains(&format!("Lost: {lost} checkpoints")), "{words}");
     let there = |kit: &mut Kit, player| kit.tick_of(PlayerId(player)) == Some(5);
     assert!(there(&mut kit, 0) && there(&mut kit, PLAYERS - 1), "from both ends");
     assert!(kit.keeper.close(Duration::from_secs(60)));
@@ -76,7 +79,7 @@ fn damage_that_shows_while_it_runs_is_dealt_with_and_said() {
     let mut words = String::new();
     loop {
         match kit.next() {
-            Answer::Trouble(more) => words += &more,
+            Answer::Trouble(more) | Answer::Notice(more) => words += &more,
             Answer::Saved(saved) if saved == ticket => break,
             Answer::Recovered => {}
             other => panic!("{other:?}"),

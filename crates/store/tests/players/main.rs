@@ -5,6 +5,7 @@ mod failures;
 mod files;
 mod kills;
 mod kit;
+mod losses;
 mod mending;
 mod order;
 mod queue;

@@ -8,6 +8,7 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
 use sametick_transport::keeper::Keeper;
+use sametick_transport::places::Places;
 use sametick_transport::site::Origins;
 use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -107,10 +108,13 @@ async fn listen(hub: &mut Hub, keeper: Keeper) -> Vec<Locator> {
     let wss = websocket::listen(at, Some(&certificate), Origins::default()).await.unwrap();
     let endpoints: [(Scheme, Box<dyn Endpoint>); 5] = [
         (Scheme::Udp, Box::new(UdpEndpoint::listen(at, keeper.clone()).unwrap())),
-        (Scheme::Quic, Box::new(quic::listen(at, keeper, &certificate).unwrap())),
+        (Scheme::Quic, Box::new(quic::listen(at, keeper, &certificate, Places::default()).unwrap())),
         (Scheme::Ws, Box::new(websocket::listen(at, None, Origins::default()).await.unwrap())),
         (Scheme::Wss, Box::new(wss)),
-        (Scheme::Wt, Box::new(webtransport::listen(at, &certificate, Origins::default()).unwrap())),
+        (
+            Scheme::Wt,
+            Box::new(webtransport::listen(at, &certificate, Origins::default(), Places::default()).unwrap()),
+        ),
     ];
     let locate = |(scheme, endpoint): (Scheme, Box<dyn Endpoint>)| {
         let port = endpoint.local_addr().unwrap().port();
@@ -130,6 +134,10 @@ struct Echo;
 impl App for Echo {
     fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
         Ok(())
+    }
+
+    fn has_joined(&self, _: Key) -> bool {
+        true
     }
 
     fn handle(&mut self, _: Time, links: &mut Links, event: Event<'_>) {

@@ -7,6 +7,7 @@ use sametick_transport::clock::{random, unix_seconds};
 use sametick_transport::endpoint::{Arrival, CALL, Endpoint, LinkId};
 use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::{Psk, SEAL_LEN};
+use sametick_transport::places::Places;
 use sametick_transport::quic;
 use sametick_transport::tls::{Certificate, Purpose, Trust};
 use sametick_transport::udp::UdpEndpoint;
@@ -54,7 +55,8 @@ async fn udp() -> f64 {
 async fn quic() -> f64 {
     let keeper = Keeper::in_memory(AccessKey::open());
     let certificate = Certificate::self_signed(&["localhost".into()], Purpose::Browsers).unwrap();
-    let server = quic::listen("127.0.0.1:0".parse().unwrap(), keeper, &certificate).unwrap();
+    let server =
+        quic::listen("127.0.0.1:0".parse().unwrap(), keeper, &certificate, Places::default()).unwrap();
     let trust = Trust::Pinned(certificate.hash());
     let to = server.local_addr().unwrap();
     let client = quic::connect(to, "localhost", trust, AccessKey::open(), first()).unwrap();

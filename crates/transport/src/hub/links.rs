@@ -1,10 +1,12 @@
 //! The open links of a hub, as its application reaches them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::net::IpAddr;
 
 use sametick_wire::{Channel, Input, Link, LinkStats, SendError, Time};
 
 use super::Key;
+use super::budget::{Excess, Held};
 use crate::endpoint::Words;
 
 pub(super) struct Entry {
@@ -14,6 +16,12 @@ pub(super) struct Entry {
     /// The earliest timer that is set for it: a later wish needs no new one.
     pub timer_at: Option<Time>,
     pub dirty: bool,
+    /// Where it comes from, if that is not this side: what it may have is limited then.
+    pub network: Option<IpAddr>,
+    /// It takes part in something.
+    pub has_joined: bool,
+    /// What it holds, as far as that is counted.
+    held: usize,
 }
 
 /// The open links of a hub.
@@ -23,8 +31,11 @@ pub struct Links {
     pub(super) entries: HashMap<Key, Entry>,
     /// Links with something to drain.
     pub(super) dirty: Vec<Key>,
-    /// Those that talk in whole messages.
-    pub(super) talks: HashSet<Key>,
+    /// Links that hold more than they may, or whose address does.
+    pub(super) over: Vec<Key>,
+    held: Held,
+    /// Those that talk in whole messages, and whether they are still heard.
+    pub(super) talks: HashMap<Key, bool>,
     /// What is to be said to them; nothing more if there are no words.
     pub(super) said: Vec<(Key, Option<Words>)>,
 }
@@ -49,6 +60,7 @@ impl Links {
         let now = self.now;
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.link.close(now, code, text);
+            self.weigh(key);
             self.mark(key);
         }
     }
@@ -83,14 +95,47 @@ impl Links {
         self.said.push((key, Some(words)));
     }
 
-    /// Ends a talk after what has been said.
+    /// Ends a talk after what has been said. Nothing more is heard of it.
     pub fn hang_up(&mut self, key: Key) {
+        self.talks.entry(key).and_modify(|is_heard| *is_heard = false);
         self.said.push((key, None));
     }
 
-    pub(super) fn open(&mut self, key: Key, link: Link) {
-        self.entries.insert(key, Entry { link, wake_at: self.now, timer_at: None, dirty: false });
+    pub(super) fn open(&mut self, key: Key, link: Link, network: Option<IpAddr>) {
+        let entry = Entry {
+            link,
+            wake_at: self.now,
+            timer_at: None,
+            dirty: false,
+            network,
+            has_joined: false,
+            held: 0,
+        };
+        self.entries.insert(key, entry);
         self.mark(key);
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
+        let entry = self.entries.remove(&key)?;
+        if let Some(network) = entry.network {
+            self.held.change(network, entry.held, 0);
+        }
+        Some(entry)
+    }
+
+    /// Counts what a link holds. Returns who has to go for it, if anybody.
+    pub(super) fn weigh(&mut self, key: Key) -> Option<Excess> {
+        let entry = self.entries.get_mut(&key)?;
+        let (network, held) = (entry.network?, entry.link.held());
+        self.held.change(network, entry.held, held);
+        entry.held = held;
+        self.held.excess(network, held, entry.has_joined)
+    }
+
+    /// The link that holds most, of one address or of all.
+    pub(super) fn largest(&self, of: Option<IpAddr>) -> Option<Key> {
+        let counted = self.entries.iter().filter(|(_, entry)| of.is_none() || entry.network == of);
+        counted.max_by_key(|(_, entry)| entry.held).map(|(key, _)| *key)
     }
 
     pub(super) fn mark(&mut self, key: Key) {
@@ -105,6 +150,9 @@ impl Links {
         let now = self.now;
         if let Some(entry) = self.entries.get_mut(&key) {
             let _ = entry.link.handle(now, input);
+            if self.weigh(key).is_some() {
+                self.over.push(key);
+            }
             self.mark(key);
         }
     }

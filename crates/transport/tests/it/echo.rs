@@ -10,6 +10,7 @@ use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
 use sametick_transport::keeper::Keeper;
+use sametick_transport::places::Places;
 use sametick_transport::site::Origins;
 use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -35,6 +36,10 @@ struct Echo {
     ended: mpsc::Sender<Ended>,
     /// Who has asked for more than it will read.
     flooded: Vec<Key>,
+    /// Who has not joined.
+    unjoined: Vec<Key>,
+    /// Whether links join only when they ask for it.
+    holds_back: bool,
     stopped: bool,
     wake_at: Time,
 }
@@ -47,10 +52,16 @@ impl App for Echo {
         identity(1, 1).refusal(&proven.hello.identity).map_or(Ok(()), Err)
     }
 
+    /// A link takes part unless it has said that it does not.
+    fn has_joined(&self, key: Key) -> bool {
+        !self.unjoined.contains(&key)
+    }
+
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>) {
         match event {
             Event::Message(key, Channel::Chat, b"close me") => links.close(key, 7, "as you wish"),
             Event::Message(key, Channel::Chat, b"flood me") => self.flooded.push(key),
+            Event::Message(_, Channel::Chat, b"join me") => self.unjoined.clear(),
             Event::Message(key, channel, bytes) => links.send(key, channel, bytes).expect("there is room"),
             Event::Timeout => {
                 for key in &self.flooded {
@@ -65,7 +76,7 @@ impl App for Echo {
                 self.flooded.retain(|flooded| *flooded != key);
                 let _ = self.ended.send(ended.clone());
             }
-            Event::Opened(_) => {}
+            Event::Opened(key) => self.unjoined.extend(self.holds_back.then_some(key)),
         }
     }
 
@@ -97,8 +108,17 @@ impl Server {
         Server::start_at(keeper, [LOCALHOST.parse().unwrap(); 5])
     }
 
+    /// One whose links have joined only when they have said so.
+    pub fn start_strict(keeper: Keeper) -> Server {
+        Server::run(keeper, [LOCALHOST.parse().unwrap(); 5], true)
+    }
+
     /// Listens on UDP, QUIC, WebSocket with and without TLS, and WebTransport.
     pub fn start_at(keeper: Keeper, at: [SocketAddr; 5]) -> Server {
+        Server::run(keeper, at, false)
+    }
+
+    fn run(keeper: Keeper, at: [SocketAddr; 5], holds_back: bool) -> Server {
         let (stop, stopping) = mpsc::channel();
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel();
@@ -111,7 +131,12 @@ impl Server {
                     Origins { allowed: vec!["https://friend.example".into()], ..Origins::default() };
                 let endpoints: Vec<(Scheme, Box<dyn Endpoint>)> = vec![
                     (Scheme::Udp, Box::new(UdpEndpoint::listen(at[0], keeper.clone()).unwrap())),
-                    (Scheme::Quic, Box::new(quic::listen(at[1], keeper.clone(), &certificate).unwrap())),
+                    (
+                        Scheme::Quic,
+                        Box::new(
+                            quic::listen(at[1], keeper.clone(), &certificate, Places::default()).unwrap(),
+                        ),
+                    ),
                     (Scheme::Ws, Box::new(websocket::listen(at[2], None, origins.clone()).await.unwrap())),
                     (
                         Scheme::Wss,
@@ -119,7 +144,12 @@ impl Server {
                             websocket::listen(at[3], Some(&certificate), origins.clone()).await.unwrap(),
                         ),
                     ),
-                    (Scheme::Wt, Box::new(webtransport::listen(at[4], &certificate, origins).unwrap())),
+                    (
+                        Scheme::Wt,
+                        Box::new(
+                            webtransport::listen(at[4], &certificate, origins, Places::default()).unwrap(),
+                        ),
+                    ),
                 ];
                 let mut hub = Hub::new(Clock::start(), Some(keeper));
                 let locate = |(scheme, endpoint): &(Scheme, Box<dyn Endpoint>)| {
@@ -135,6 +165,8 @@ impl Server {
                     stop: stopping,
                     ended: end,
                     flooded: vec![],
+                    unjoined: vec![],
+                    holds_back,
                     stopped: false,
                     wake_at: Time::ZERO,
                 })

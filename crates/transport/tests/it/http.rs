@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::SinkExt;
 use sametick_transport::dial::Scheme;
 use sametick_transport::endpoint::{Arrival, Endpoint};
-use sametick_transport::site::{Bytes, Later, Pages, Request, Response, Site, Visitor};
+use sametick_transport::site::{Bytes, Later, Origins, Pages, Request, Response, Site, Visitor};
 use sametick_transport::websocket;
 use sametick_wire::Time;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -45,16 +45,19 @@ fn whoever_asks_for_no_link_is_told_so_and_the_connection_ends() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request}: {answer}");
         answer
     };
-    let told = status("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "426");
+    let told = status("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "426");
     assert!(told.contains("upgrade: websocket") && told.contains("connection: close"), "{told}");
-    let old = format!("GET /ws HTTP/1.1\r\nHost: a\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 8\r\n\r\n");
+    let old =
+        format!("GET /ws HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 8\r\n\r\n");
     assert!(status(&old, "426").contains("sec-websocket-version: 13"));
-    let keyless = format!("GET /ws HTTP/1.1\r\nHost: a\r\n{UPGRADE}Sec-WebSocket-Version: 13\r\n\r\n");
+    let keyless =
+        format!("GET /ws HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}Sec-WebSocket-Version: 13\r\n\r\n");
     status(&keyless, "400");
-    let posted = format!("POST /ws HTTP/1.1\r\nHost: a\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 13\r\n\r\n");
+    let posted =
+        format!("POST /ws HTTP/1.1\r\nHost: localhost\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 13\r\n\r\n");
     status(&posted, "400");
-    status(&format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(20_000)), "431");
-    status(&format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: x\r\n".repeat(200)), "431");
+    status(&format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(20_000)), "431");
+    status(&format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: x\r\n".repeat(200)), "431");
     status("nonsense\r\n\r\n", "400");
 }
 
@@ -112,7 +115,7 @@ fn a_connection_answers_many_requests_at_its_pace_and_becomes_a_link_at_the_end(
         let begun = Instant::now();
         let mut page = [0; 1_000];
         for _ in 0..80 {
-            stream.write_all(b"GET /page HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+            stream.write_all(b"GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
             let len = stream.read(&mut page).await.unwrap();
             assert!(page[..len].starts_with(b"HTTP/1.1 200") && page[..len].ends_with(b"hello"));
         }
@@ -151,7 +154,8 @@ fn an_answer_may_come_later_and_keeps_nobody_waiting() {
         let (tell, told) = oneshot::channel();
         let pages = Oracle(Mutex::new(Some(told)));
         let listener = start(Site { pages: Some(Arc::new(pages)), ..Site::default() });
-        let ask = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n{origin}Connection: close\r\n\r\n");
+        let ask =
+            |path| format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{origin}Connection: close\r\n\r\n");
         let to = listener.addr;
         let later = ask("/later");
         let later = std::thread::spawn(move || answer(to, &later));
@@ -167,7 +171,7 @@ fn whoever_goes_away_is_not_waited_for() {
     let (mut tell, told) = oneshot::channel();
     let listener = start(Site { pages: Some(Arc::new(Oracle(Mutex::new(Some(told))))), ..Site::default() });
     let mut stream = TcpStream::connect(listener.addr).unwrap();
-    stream.write_all(b"GET /later HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    stream.write_all(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     drop(stream);
     block_on(async { tokio::time::timeout(IN_VAIN, tell.closed()).await.unwrap() });
 }
@@ -176,7 +180,8 @@ fn whoever_goes_away_is_not_waited_for() {
 fn behind_a_proxy_the_address_it_names_is_the_one_that_counts() {
     // Both ends of more than five hundred connections.
     sametick_transport::files::raise_limit();
-    let site = Site { behind_proxy: true, ..Site::default() };
+    let origins = Origins { allowed: vec!["https://example.org".into()], ..Origins::default() };
+    let site = Site { origins, behind_proxy: true, ..Site::default() };
     let listener = start(site);
     block_on(async {
         let stream = tokio::net::TcpStream::connect(listener.addr).await.unwrap();
@@ -192,7 +197,7 @@ fn behind_a_proxy_the_address_it_names_is_the_one_that_counts() {
     });
     let from = |ip: &str| {
         format!(
-            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {ip}\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 13\r\n\r\n"
+            "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: {ip}\r\n{UPGRADE}{KEY}Sec-WebSocket-Version: 13\r\n\r\n"
         )
     };
     let open = |ip: &str| {
@@ -205,7 +210,7 @@ fn behind_a_proxy_the_address_it_names_is_the_one_that_counts() {
     };
     let idle: Vec<_> = (0..512).map(|_| open("192.0.2.1")).collect();
     assert!(idle.iter().all(|(_, status)| status.ends_with("101")));
-    assert!(open("192.0.2.1").1.ends_with("429"), "one address has so many places before its hello");
+    assert!(open("192.0.2.1").1.ends_with("429"), "one address has so many places");
     assert!(open("192.0.2.2").1.ends_with("101"), "another has its own");
 }
 
@@ -216,12 +221,12 @@ fn whoever_reads_a_page_slowly_keeps_neither_memory_nor_time() {
     let slow: Vec<TcpStream> = (0..50)
         .map(|_| {
             let mut stream = TcpStream::connect(listener.addr).unwrap();
-            stream.write_all(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n".repeat(20)).unwrap();
+            stream.write_all(&b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20)).unwrap();
             stream
         })
         .collect();
     // Meanwhile another gets all of it.
-    let whole = answer(listener.addr, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let whole = answer(listener.addr, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert!(whole.len() > 8 << 20);
     drop(slow);
 }

@@ -321,6 +321,36 @@ fn pages_of_other_sites_may_not_connect_over_webtransport() {
     });
 }
 
+/// Finds every name at one address, as a name of another site does that was pointed at this machine.
+#[derive(Debug)]
+struct Pointed(SocketAddr);
+
+impl wtransport::config::DnsResolver for Pointed {
+    fn resolve(&self, _: &str) -> std::pin::Pin<Box<dyn wtransport::config::DnsLookupFuture>> {
+        let to = self.0;
+        Box::pin(async move { Ok(Some(to)) })
+    }
+}
+
+#[test]
+fn a_foreign_name_that_points_here_gets_no_webtransport() {
+    let server = Server::open();
+    block_on(async {
+        let to = server.locator(Scheme::Wt);
+        let tls = client_config(Trust::Pinned(to.cert.unwrap()), &[b"h3"]).unwrap();
+        let mut config = wtransport::ClientConfig::builder().with_bind_default().with_custom_tls(tls).build();
+        config.set_dns_resolver(Pointed(server.addr(Scheme::Wt)));
+        let endpoint = wtransport::Endpoint::client(config).unwrap();
+        for (name, is_known) in [("evil.example", false), ("friend.example", true), ("box.local", true)] {
+            let url = format!("https://{name}:{}/", to.port);
+            let request = wtransport::endpoint::ConnectOptions::builder(&url)
+                .add_header("origin", format!("https://{name}:{}", to.port))
+                .build();
+            assert_eq!(endpoint.connect(request).await.is_ok(), is_known, "{name}");
+        }
+    });
+}
+
 /// As [`others_are_served`], when links of before may still end meanwhile.
 fn others_are_served_after(server: &Server, scheme: Scheme) {
     let client = Client::new(vec![(Channel::Chat, b"still there?".to_vec())]);

@@ -66,6 +66,10 @@ fn memory_carries_every_channel_on_every_carrier() {
 struct Mirror;
 
 impl sametick_transport::hub::App for Mirror {
+    fn has_joined(&self, _: sametick_transport::hub::Key) -> bool {
+        true
+    }
+
     fn admit(
         &mut self,
         _: sametick_wire::Time,

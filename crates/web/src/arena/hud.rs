@@ -26,6 +26,10 @@ pub struct Hud {
     /// How much of the time between two shots is left.
     cooldown: f32,
     size: u16,
+    /// Who has scored so often has won; nobody ever if this is zero.
+    points: u16,
+    /// Who has won, by seat.
+    winner: Option<u16>,
     players: Vec<Standing>,
     feed: Vec<Killed>,
 }
@@ -57,9 +61,9 @@ struct Killed {
     ago: u64,
 }
 
-/// How everybody is doing, and how large the map is.
+/// How everybody is doing, and what the map is like.
 pub struct Standings {
-    size: u16,
+    ground: Ground,
     players: Vec<Standing>,
 }
 
@@ -70,7 +74,8 @@ impl Standings {
         own: Option<Seat>,
         name: impl Fn(Seat) -> Option<String>,
     ) -> Standings {
-        let size = sight.each::<Ground>().next().map_or(0, |(_, ground)| ground.size);
+        let unknown = Ground { size: 0, points: 0, won: None };
+        let ground = sight.each::<Ground>().next().map_or(unknown, |(_, ground)| ground);
         let standing = |(number, player): (u32, Player)| {
             let Player { score, deaths, alive, bot, character } = player;
             let seat = Seat(u16::try_from(number).ok()?);
@@ -87,7 +92,7 @@ impl Standings {
         };
         let mut players: Vec<Standing> = sight.each().filter_map(standing).collect();
         players.sort_by_key(|player| (core::cmp::Reverse(player.score), player.deaths, player.seat));
-        Standings { size, players }
+        Standings { ground, players }
     }
 }
 
@@ -100,7 +105,7 @@ impl Hud {
         standings: Standings,
         feed: impl Iterator<Item = (Kill, u64)>,
     ) -> Hud {
-        let Standings { size, players } = standings;
+        let Standings { ground: Ground { size, points, won: winner }, players } = standings;
         let (score, deaths) =
             players.iter().find(|player| player.you).map_or((0, 0), |you| (you.score, you.deaths));
         let seconds = |ticks: u8| f32::from(ticks) / Arena::RATE.per_second() as f32;
@@ -123,6 +128,8 @@ impl Hud {
             builds: Builds { used: own.map_or(0, |own| own.built), limit: MAX_BUILT },
             cooldown: own.map_or(0.0, |own| f32::from(own.cooldown) / f32::from(FIRE_TICKS)),
             size,
+            points,
+            winner,
             players,
             feed: feed.map(|(Kill { killer, victim, .. }, ago)| Killed { killer, victim, ago }).collect(),
         }

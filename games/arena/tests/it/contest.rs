@@ -1,7 +1,8 @@
 //! Arena in sessions: it is fought for points, and once it is over it stays over.
 
-use sametick_arena::{Arena, Input, Setup};
+use sametick_arena::{Arena, Ground, Input, Setup};
 use sametick_sim::contest::{Contest, Wanted};
+use sametick_sim::replica::{Hosted, Scene};
 use sametick_sim::{Game, Seat, from_canonical, to_canonical};
 
 use crate::field::{Field, STILL};
@@ -11,13 +12,15 @@ const WANTED: Wanted<'_> = Wanted { seed: 7, seats: 8, scenario: None, difficult
 #[test]
 fn what_a_session_wants_is_played() {
     let of = |wanted: Wanted<'_>| {
-        let Setup { seed, bots, seats, points, .. } = Arena::setup(&wanted);
-        assert_eq!(seed, 7);
+        let Setup { seed, bots, seats, points, rocks, .. } = Arena::setup(&wanted);
+        assert_eq!((seed, rocks), (7, !matches!(wanted.scenario, Some("field" | "practice"))));
         (bots, seats, points)
     };
     assert_eq!(of(WANTED), (0, 8, 5));
     assert_eq!(of(Wanted { seats: 16, scenario: Some("battle"), difficulty: 11, ..WANTED }), (10, 16, 15));
     assert_eq!(of(Wanted { scenario: Some("war"), difficulty: 200, ..WANTED }), (10, 8, 30));
+    assert_eq!(of(Wanted { scenario: Some("field"), ..WANTED }), (0, 8, 3));
+    assert_eq!(of(Wanted { scenario: Some("practice"), ..WANTED }), (0, 8, 0));
     assert_eq!(Arena::GROUPS.iter().map(|group| group.seats.len()).sum::<usize>(), 16);
 }
 
@@ -65,4 +68,21 @@ fn without_points_it_goes_on_for_ever() {
     shoot(&mut field, 6);
     assert_eq!((field.arena.outcome(), field.arena.person(0).unwrap().score), (None, 6));
     assert_eq!(Arena::new(&Setup::default()).at_seat(Seat(0)), None);
+}
+
+#[test]
+fn a_field_is_bare_and_everybody_sees_how_far_it_goes_and_who_has_won() {
+    let setup = Arena::setup(&Wanted { scenario: Some("field"), ..WANTED });
+    let mut field = Field::new(setup);
+    assert!(field.arena.map.blocks().is_empty());
+    let ground = |field: &Field| {
+        let mut scene = Scene::new(Arena::KINDS);
+        field.arena.show(&mut scene);
+        scene.get::<Ground>(0).map(|ground| (ground.points, ground.won))
+    };
+    field.tick(&[(0, STILL), (1, STILL)]);
+    shoot(&mut field, 2);
+    assert_eq!(ground(&field), Some((3, None)));
+    shoot(&mut field, 1);
+    assert_eq!(ground(&field), Some((3, Some(0))));
 }

@@ -51,7 +51,7 @@ fn everyone_is_seen_where_they_are() {
     let mut field = Field::for_two();
     field.tick(&[(0, FIRING), (1, STILL)]);
     let scene = scene_of(&field);
-    assert_eq!(scene.get::<Ground>(0), Some(Ground { size: 48 }));
+    assert_eq!(scene.get::<Ground>(0), Some(Ground { size: 48, points: 0, won: None }));
     let own = field.own(0);
     assert_eq!(scene.get::<Avatar>(0), Some(Avatar { at: own.at, aim: 0, health: MAX_HEALTH }));
     assert_eq!(

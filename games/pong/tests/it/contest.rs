@@ -12,7 +12,7 @@ const WANTED: Wanted<'_> = Wanted { seed: 7, seats: 2, scenario: Some("short"), 
 fn what_a_session_wants_is_played() {
     let of = |wanted: Wanted<'_>| {
         let Setup { seed, players, points, skill, once, bots, .. } = Pong::setup(&wanted);
-        assert!(once && bots && seed == 7);
+        assert!(bots && seed == 7 && once == (wanted.scenario != Some("practice")));
         (players, points, skill)
     };
     assert_eq!(of(WANTED), (2, 5, Skill::Normal));
@@ -21,6 +21,7 @@ fn what_a_session_wants_is_played() {
         of(Wanted { seats: 9, scenario: Some("long"), difficulty: 11, ..WANTED }),
         (4, 21, Skill::Hard)
     );
+    assert_eq!(of(Wanted { scenario: Some("practice"), ..WANTED }), (2, 11, Skill::Normal));
     assert_eq!(of(Wanted { scenario: Some("unheard of"), ..WANTED }).1, 11);
     // The seats of the groups are those of the walls, in order.
     let seats: Vec<&str> = Pong::GROUPS.iter().flat_map(|group| group.seats).copied().collect();

@@ -39,4 +39,4 @@ story("a page that was hidden and frozen for 30 s catches up, and the other's ga
   await Promise.all([ada.agrees(back), bob.agrees(after)]);
   // Still hidden, only not frozen any more: it keeps up all the same.
   assert.equal((await ada.goesOn(back)).visible, false);
-}, { timeout_ms: 90_000 });
+});

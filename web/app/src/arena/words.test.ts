@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ArenaHud, PersonHud } from "../worker/messages";
-import { fallText, nameOf, ranked, saidOf, scoreText } from "./words";
+import { fallText, nameOf, ranked, saidOf, scoreText, wonText } from "./words";
 
 const person = (seat: number, more: Partial<PersonHud> = {}): PersonHud => ({
   seat,
@@ -24,6 +24,8 @@ const hud = (more: Partial<ArenaHud>): ArenaHud => ({
   respawnIn: null,
   builds: { used: 0, limit: 24 },
   size: 48,
+  points: 0,
+  winner: null,
   players: [person(0, { name: "Ada", you: true }), person(3), person(1001)],
   feed: [],
   ...more,
@@ -48,4 +50,11 @@ test("who is down hears by whom", () => {
   expect(saidOf(hud({ phase: "dead" }))).toBe("You are down");
   expect(saidOf(hud({}))).toBe("");
   expect(scoreText(hud({}))).toBe("1 point, 2 deaths");
+});
+
+test("who has won is said, and to themselves in another way", () => {
+  expect(wonText(hud({}))).toBe("");
+  expect(wonText(hud({ winner: 0 }))).toBe("You have won");
+  expect(wonText(hud({ winner: 1001 }))).toBe("Bot 2 has won");
+  expect(saidOf(hud({ winner: 3, phase: "dead" }))).toBe("Player 4 has won");
 });

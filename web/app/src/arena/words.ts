@@ -22,6 +22,13 @@ export function fallText(hud: ArenaHud): string {
   return last && last.killer !== null ? `Shot by ${nameOf(hud, last.killer)}` : "You are down";
 }
 
+/** Who has won, once somebody has. */
+export function wonText(hud: ArenaHud): string {
+  if (hud.winner === null) return "";
+  const is_own = hud.players.some(({ you, seat }) => you && seat === hud.winner);
+  return is_own ? "You have won" : `${nameOf(hud, hud.winner)} has won`;
+}
+
 /** For the title of the page. */
 export function shortScore(hud: ArenaHud): string {
   return hud.phase === "watching" ? "" : `${hud.score} ${hud.score === 1 ? "point" : "points"}`;
@@ -34,5 +41,5 @@ export function scoreText(hud: ArenaHud): string {
 }
 
 export function saidOf(hud: ArenaHud): string {
-  return hud.phase === "dead" ? fallText(hud) : "";
+  return wonText(hud) || (hud.phase === "dead" ? fallText(hud) : "");
 }

@@ -92,10 +92,10 @@ export class Entry {
   }
 
   private join(key: string | null, has_webtransport: boolean): JoinOptions {
-    const { mode, players, bots, listed, watch, route } = this.options;
+    const { mode, players, bots, listed, scenario, seed, watch, route } = this.options;
     const routes = routesToTry(route, settings.route, has_webtransport && canWebTransport());
     const [game, session, name] = [this.game, this.session, settings.name];
-    return { game, mode, session, name, routes, key, players, bots, listed, watch, pass: null };
+    return { game, mode, session, name, routes, key, players, bots, listed, scenario, seed, watch, pass: null };
   }
 }
 

@@ -19,6 +19,7 @@ import type {
   Who,
 } from "../worker/messages";
 import type { Point } from "./canvas";
+import { Claims } from "./claims";
 import { Motion, type Shape } from "./motion";
 import { Oneself } from "./oneself";
 
@@ -68,6 +69,8 @@ export class Play {
   private readonly engine: Engine = takeEngine();
   private settling: ReturnType<typeof setTimeout> | undefined;
   private readonly oneself: Oneself | null;
+  /** What brings the player back to their seat; nothing does for those who only watch, and in a gathering its host knows them. */
+  private readonly claims: Claims | null;
   /** The character that was chosen last, until the server says the same. */
   private chosen: string | null = null;
   /** Begins the game once, without being asked to press anything. */
@@ -83,15 +86,19 @@ export class Play {
     this.engine.listener = (message) => this.hear(message);
     // A closed tab says goodbye: over WebTransport nobody else does, and its paddle would stand still for a while.
     addEventListener("pagehide", this.goodbye);
+    // A hidden page may be ended without another word.
+    document.addEventListener("visibilitychange", this.keepClaim);
     const { hostname, websocket, webtransport } = doors;
     // In a session that people gathered in, its host knows who somebody is.
     const is_known = options.mode === "room" && !options.pass;
     this.oneself = is_known && !options.watch ? this.becomeOneself() : null;
+    this.claims = options.pass || options.watch ? null : new Claims(options.game, options.session);
     this.engine.send({
       kind: "join",
       options: $state.snapshot(options) as JoinOptions,
       doors: { hostname, websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
       token: is_known ? settings.token : null,
+      claim: this.claims?.take() ?? null,
     });
   }
 
@@ -131,6 +138,8 @@ export class Play {
   /** Says goodbye, so that the others see at once that the seat is free. */
   leave(): void {
     removeEventListener("pagehide", this.goodbye);
+    document.removeEventListener("visibilitychange", this.keepClaim);
+    this.claims?.leave();
     this.engine.send({ kind: "leave" });
     this.engine.listener = undefined;
     this.oneself?.close();
@@ -139,7 +148,13 @@ export class Play {
     setTimeout(() => engine.stop(), 2_500);
   }
 
+  private readonly keepClaim = (): void => {
+    if (document.hidden) this.claims?.leave();
+    else this.claims?.hold();
+  };
+
   private readonly goodbye = (): void => {
+    this.claims?.leave();
     this.engine.send({ kind: "leave" });
     // A page that the browser kept and shows again begins anew.
     addEventListener("pageshow", () => location.reload(), { once: true });
@@ -150,6 +165,7 @@ export class Play {
       case "tick":
         return this.ticked(message);
       case "status":
+        this.claims?.given(message.claim);
         return this.changed(message.status);
       case "hud":
         this.hud = message.hud;

@@ -101,6 +101,22 @@ test("a stranger is asked at the door, and what is refused is said there", async
   await bob.isIn();
 });
 
+test("a member comes in without the password, and whoever is none any more is asked like a stranger", async () => {
+  const ada = new Somebody();
+  ada.stay.begin("Ada", null);
+  await ada.stay.joinAsMember("Ada");
+  expect(ada.joins).toEqual([{ session: SESSION, name: "Ada", password: null, seat: null }]);
+  await ada.isIn();
+  const bob = new Somebody();
+  bob.stay.begin("Bob", null);
+  bob.answer = { refused: "not_found" };
+  await bob.stay.joinAsMember("Bob");
+  expect(bob.seen.state).toEqual({ at: "door", refused: null });
+  bob.answer = { refused: "full" };
+  await bob.stay.joinAsMember("Bob");
+  expect(bob.seen.state).toEqual({ at: "door", refused: "full" });
+});
+
 test("requests are answered, and not made while one is cut off", async () => {
   const ada = new Somebody();
   ada.stay.begin("Ada", GO);

@@ -131,6 +131,13 @@ export class Stay {
     if (run === this.run) this.answered(answer);
   }
 
+  /** Comes in as a member, who is not asked for the password. Whoever is none any more stands at the door like a stranger. */
+  async joinAsMember(name: string): Promise<void> {
+    await this.join(name, null);
+    const { state } = this.seen;
+    if (state.at === "door" && state.refused === "not_found") this.show({ state: { at: "door", refused: null } });
+  }
+
   /** Comes in again. Whoever is not in the session any more, and typed no password on this page, is asked for one first. */
   again = (): void => {
     this.ticket_failed = false;

@@ -19,6 +19,7 @@ const hud = (more: Partial<PongHud>): PongHud => ({
   server: null,
   winner: null,
   points: 11,
+  once: false,
   hits: 0,
   court: { w: 320, h: 240 },
   seats: [seat({ you: true, score: 3 }), seat({ seat: 1, wall: "right", driver: "bot", name: null })],
@@ -37,6 +38,8 @@ test("the game says what it waits for", () => {
 
 test("the end has a winner", () => {
   expect(resultOf(hud({ phase: "over", winner: 0 }))).toBe("You win");
+  expect(promptOf(hud({ phase: "over", winner: 0 }), false)).toBe("Press space to play again");
+  expect(promptOf(hud({ phase: "over", winner: 0, once: true }), false)).toBe("");
   expect(resultOf(hud({ phase: "over", winner: 1 }))).toBe("Bot wins");
   expect(scoreText(hud({}))).toBe("Ada (you) 3, Bot 0");
 });

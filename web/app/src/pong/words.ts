@@ -10,8 +10,8 @@ export function label(seat: SeatHud): string {
   return seat.driver === "bot" ? "Bot" : "Free seat";
 }
 
-/** What the game waits for; empty while the ball is in play. `is_last`: whether there is another one is decided elsewhere. */
-export function promptOf(hud: PongHud, touch: boolean, is_last = false): string {
+/** What the game waits for; empty while the ball is in play. Whether another game follows one that is played once is decided elsewhere. */
+export function promptOf(hud: PongHud, touch: boolean): string {
   const press = touch ? "Tap" : "Press space";
   const own = hud.seats.find(({ you }) => you);
   const missing = hud.seats.filter(({ driver }) => driver === "nobody").length;
@@ -27,7 +27,7 @@ export function promptOf(hud: PongHud, touch: boolean, is_last = false): string 
       return server ? `${label(server)} serves` : "";
     }
     case "over":
-      if (!own || is_last) return "";
+      if (!own || hud.once) return "";
       return own.ready ? "Waiting for the others" : `${press} to play again`;
     case "playing":
     case "pause":

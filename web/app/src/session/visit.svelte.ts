@@ -2,9 +2,10 @@
 
 import { socketQuery } from "../api";
 import { lobby } from "../lobby/lobby.svelte";
-import { leftOpen, memory } from "../lobby/memory";
-import type { Requests, SessionId } from "../lobby/protocol";
-import { Stay, type StaySeen } from "../lobby/stay";
+import { memory } from "../lobby/memory";
+import { randomKey, type Requests, type SessionId } from "../lobby/protocol";
+import { seats } from "../lobby/seats.svelte";
+import { Stay, type State, type StaySeen } from "../lobby/stay";
 import { groupsOf, personOf } from "../lobby/view";
 import { refusedText } from "../lobby/words";
 import { browser } from "../lobby/world";
@@ -23,9 +24,13 @@ export class Visit {
   sitters: Map<number, string> = $state.raw(new Map());
 
   readonly stay: Stay;
+  /** Tells this page from others of this browser. */
+  private readonly page = randomKey();
+  private readonly release: () => void;
   private readonly hide: () => void;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private is_acting = false;
+  private has_left = false;
 
   readonly you = $derived(this.seen.view ? personOf(this.seen.view, this.seen.you) : null);
   readonly is_creator = $derived(this.seen.view !== null && this.seen.view.creator === this.seen.you);
@@ -38,14 +43,35 @@ export class Visit {
       query: socketQuery,
       join: (join, signal) => lobby.gateway.join(join, signal),
       changed: (seen) => this.changed(seen),
-      // The address names the session that goes on; the page stays what it is.
-      moved: (session) => history.replaceState(history.state, "", gatheringAddress(session)),
+      moved: (session) => this.moved(session),
     });
     this.seen = this.stay.seen;
     this.hide = exposeSession(() => this.seen);
     addEventListener("online", this.stay.retry);
     addEventListener("pagehide", this.leaveOpen);
+    this.release = browser.everySecond(this.holdSeat);
     this.stay.begin(cleanPlayerName(settings.name), lobby.take(session));
+  }
+
+  /** Whether this browser is in the session, by a page that is gone or by another one. */
+  membership(): "none" | "left" | "elsewhere" {
+    const seat = seats.of(this.seen.session);
+    if (!seat) return "none";
+    return seat.is_open ? "elsewhere" : "left";
+  }
+
+  /** Comes in from a link or a button. A member is let in without the password. */
+  come(): void {
+    const name = cleanPlayerName(settings.name);
+    if (this.membership() === "none") void this.stay.join(name, null);
+    else void this.stay.joinAsMember(name);
+  }
+
+  /** Leaves for good. */
+  leave(): void {
+    seats.forget(this.seen.session);
+    this.stay.leave();
+    this.has_left = true;
   }
 
   join(name: string, password: string): void {
@@ -81,12 +107,24 @@ export class Visit {
     this.hide();
     removeEventListener("online", this.stay.retry);
     removeEventListener("pagehide", this.leaveOpen);
+    this.release();
     this.leaveOpen();
     this.stay.end();
   }
 
   private readonly leaveOpen = (): void => {
-    if (this.seen.state.at === "in" || this.seen.state.at === "away") leftOpen(this.seen.session);
+    if (this.seen.state.at === "in") seats.leave(this.seen.session, this.page);
+  };
+
+  /** The address names the session that goes on; the page stays what it is. */
+  private moved(session: SessionId): void {
+    seats.forget(this.seen.session);
+    history.replaceState(history.state, "", gatheringAddress(session));
+  }
+
+  private readonly holdSeat = (): void => {
+    const { state, view, session } = this.seen;
+    if (state.at === "in" && view && !this.has_left) seats.hold(session, view.settings.name, this.page);
   };
 
   private say(text: string): void {
@@ -97,7 +135,10 @@ export class Visit {
 
   private changed(seen: StaySeen): void {
     if (seen.view && seen.view.phase !== "lobby" && seen.view !== this.seen.view) this.remember(seen);
+    const was_in = this.seen.state?.at === "in";
     this.seen = seen;
+    if (seen.state.at === "in" && !was_in) this.holdSeat();
+    if (isNoMember(seen.state)) seats.forget(seen.session);
   }
 
   private remember({ view }: StaySeen): void {
@@ -108,4 +149,16 @@ export class Visit {
     }
     this.sitters = sitters;
   }
+}
+
+/** Refusals that a member does not hear. */
+const STRANGERS_HEAR = new Set(["not_found", "full", "banned", "over", "quarantined"]);
+
+/** Ways out of a page that are none out of the session. */
+const STILL_MEMBERS = new Set(["elsewhere", "lost", "barred"]);
+
+/** Whether somebody is not in the session, or not any more. */
+function isNoMember(state: State): boolean {
+  if (state.at === "out") return !STILL_MEMBERS.has(state.why);
+  return state.at === "door" && state.refused !== null && STRANGERS_HEAR.has(state.refused);
 }

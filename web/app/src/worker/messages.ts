@@ -17,6 +17,10 @@ export interface JoinOptions {
   players: number;
   bots: boolean;
   listed: boolean;
+  /** Which of the game's scenarios it is, if it has to be begun; none: it goes on without an end of its own. */
+  scenario: string | null;
+  /** What its randomness comes from then; none: another one each time. */
+  seed: number | null;
   watch: boolean;
   /** In hex: what the host of a session gave to show who one is. It decides about everything else. */
   pass: string | null;
@@ -75,6 +79,8 @@ export interface PongHud {
   server: number | null;
   winner: number | null;
   points: number;
+  /** Whether no other game follows. */
+  once: boolean;
   hits: number;
   court: { w: number; h: number };
   seats: SeatHud[];
@@ -112,6 +118,10 @@ export interface ArenaHud {
   builds: { used: number; limit: number };
   /** How many tiles a side of the map has. */
   size: number;
+  /** Who has scored so often has won; nobody ever if this is zero. */
+  points: number;
+  /** Who has won, by seat. */
+  winner: number | null;
   players: PersonHud[];
   feed: Kill[];
 }
@@ -245,8 +255,8 @@ export type ToWorker =
   | { kind: "ask"; id: number; question: Question }
   /** Bots play a game by themselves, for so many players; nobody does if null. */
   | { kind: "demo"; game: string; players: number | null }
-  /** `token`: who comes, if that is known. */
-  | { kind: "join"; options: JoinOptions; doors: Doors; token: string | null }
+  /** `token`: who comes, if that is known. `claim`: what brings them back to the seat that another page of the tab had. */
+  | { kind: "join"; options: JoinOptions; doors: Doors; token: string | null; claim: string | null }
   /** The host of a session is reached there from now on. */
   | { kind: "doors"; doors: Doors }
   /** From the next connection on it comes as whoever has this token. */
@@ -277,7 +287,8 @@ export type FromWorker =
   | { kind: "answer"; id: number; value: string }
   | { kind: "failed"; id: number; why: string }
   | TickMessage
-  | { kind: "status"; status: ShownStatus }
+  /** `claim`: what brings the player back to their seat, empty if nothing does. A secret. */
+  | { kind: "status"; status: ShownStatus; claim: string }
   | { kind: "hud"; hud: Hud }
   | { kind: "who"; who: Who }
   | { kind: "diagnostics"; diagnostics: Diagnostics; at_ms: number }

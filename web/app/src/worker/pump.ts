@@ -92,7 +92,7 @@ export class Pump {
       case POLL.ticked:
         return this.ticked();
       case POLL.status:
-        return this.post({ kind: "status", status: shown(JSON.parse(client.status()) as Status) });
+        return this.post({ kind: "status", status: shown(JSON.parse(client.status()) as Status), claim: client.claim() });
       case POLL.hud:
         return this.post({ kind: "hud", hud: JSON.parse(client.hud()) });
       case POLL.who:

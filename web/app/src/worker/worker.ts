@@ -3,7 +3,7 @@
 
 import init, { Client, Demo, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
 import module_url from "../wasm/sametick_web_bg.wasm?url";
-import type { Doors, JoinOptions, Question, ToWorker } from "./messages";
+import type { Doors, Question, ToWorker } from "./messages";
 import { Exhibition } from "./exhibition";
 import { nowUs, Pump, type Post } from "./pump";
 
@@ -40,7 +40,7 @@ function handle(message: ToWorker): void {
       return exhibit(message.game, message.players);
     case "join":
       for (const game of exhibitions.keys()) exhibit(game, null);
-      pump = join(message.options, message.doors, message.token);
+      pump = join(message);
       return pump.tell((client, now_us) => client.timeout(now_us));
     case "doors":
       told = message.doors;
@@ -83,12 +83,12 @@ function answer(question: Question): string {
   }
 }
 
-function join(options: JoinOptions, doors: Doors, token: string | null): Pump {
+function join({ options, doors, token, claim }: Extract<ToWorker, { kind: "join" }>): Pump {
   const random = crypto.getRandomValues(new Uint8Array(32));
   const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const { pass, ...rest } = options;
   const client = new Client(
-    JSON.stringify({ ...rest, ...(pass && { pass }), token, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
+    JSON.stringify({ ...rest, ...(pass && { pass }), token, claim, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
   );
   if (pass) told = doors;
   // The first dial uses what the page has just read; after that the server may be another one.

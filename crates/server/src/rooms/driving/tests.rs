@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sametick_arena::{Arena, Setup, autopilot};
 use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::terms::Terms;
+use sametick_room::host::RETURN_US;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::contest::{Contest, Outcome, Wanted};
 use sametick_sim::record::Leaving;
@@ -222,7 +223,9 @@ fn a_room_goes_on_with_everybody_where_it_was_decided() {
     next.come(11, Some(terms(1, Some(4))));
     assert!(next.room().tick() > sametick_sim::Tick(500), "from where it was");
     next.run(1_000);
-    // Whoever is late has left meanwhile; what was kept of them comes with them.
+    assert!(next.arena().at_seat(Seat(5)).is_some(), "there is time to come back");
+    // A player who is late has left meanwhile; what was kept of them comes with them.
+    next.run(RETURN_US / 1_000);
     assert!(next.arena().at_seat(Seat(5)).is_none());
     next.come(12, Some(terms(2, Some(5))));
     next.run(100);

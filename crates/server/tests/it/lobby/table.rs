@@ -80,7 +80,8 @@ impl Place {
 
     /// The process of the host at a port.
     pub fn pid(&self, port: u16) -> String {
-        std::fs::read_to_string(self.home(port).join("lock")).unwrap().trim().to_owned()
+        let lock = std::fs::read_to_string(self.home(port).join("lock")).unwrap();
+        pid_of(&lock).to_owned()
     }
 
     pub fn signal(&self, port: u16, name: &str) {
@@ -93,7 +94,7 @@ impl Place {
         self.signal(port, "-KILL");
         until("the host runs again", || {
             let now = std::fs::read_to_string(self.home(port).join("lock")).unwrap_or_default();
-            !now.trim().is_empty() && now.trim() != before
+            !pid_of(&now).is_empty() && pid_of(&now) != before
         });
     }
 
@@ -101,7 +102,7 @@ impl Place {
     pub fn hosts(&self) -> Vec<u32> {
         let folder = std::fs::read_dir(self.folder.path().join("data/hosts")).unwrap();
         let pids = folder.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("lock")).ok());
-        let pids = pids.filter_map(|text| text.trim().parse().ok());
+        let pids = pids.filter_map(|text| pid_of(&text).parse().ok());
         pids.filter(|pid: &u32| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.split(|byte| *byte == 0).any(|word| word == b"host")
@@ -326,4 +327,9 @@ pub async fn two_play(place: &Place) -> (Seated, Seated) {
     first.does("start", json!({})).await;
     second.event("phase").await;
     (first, second)
+}
+
+/// The number of a process, of what it writes into its lock.
+fn pid_of(lock: &str) -> &str {
+    lock.split_whitespace().next().unwrap_or_default()
 }

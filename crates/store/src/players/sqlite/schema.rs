@@ -42,21 +42,142 @@ const STEPS: &[&str] = &[
         place INTEGER NOT NULL, player BLOB NOT NULL, seat INTEGER NOT NULL, tick INTEGER NOT NULL,
         kept BLOB NOT NULL, unix_ms INTEGER NOT NULL, PRIMARY KEY (place, player)
      ) STRICT, WITHOUT ROWID;",
+    // 3: which database this is and how many batches were written: compared with the mark beside the file (`mark.rs`).
+    "CREATE TABLE IF NOT EXISTS commits (
+        only INTEGER PRIMARY KEY CHECK (only = 1), database BLOB NOT NULL, number INTEGER NOT NULL
+     ) STRICT;
+     INSERT INTO commits (only, database, number) VALUES (1, randomblob(16), 0) ON CONFLICT DO NOTHING;",
 ];
 
 /// The newest schema.
 pub const KNOWN: u32 = STEPS.len() as u32;
 
-/// Every table with its columns, the key first, for carrying rows over.
-pub const TABLES: &[(&str, &str, &str)] = &[
-    ("players", "player", "player, name, subject, unix_ms"),
-    ("tokens", "hash", "hash, player, expires_unix_s, retired"),
-    ("profiles", "player, game, character", "player, game, character, kept, unix_ms"),
-    ("active", "player, game", "player, game, character"),
-    ("places", "place", "place, game, code, setup, seats, seed, listed, unix_ms"),
-    ("parts", "place, part", "place, part, kept"),
-    ("checkpoints", "place, player", "place, player, seat, tick, kept, unix_ms"),
+/// What a column holds. With how many there are, this tells rows of one table from those of another, wherever they are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The number of the row itself, which is not among what is stored of it.
+    RowId,
+    Integer,
+    Text,
+    TextOrNull,
+    Blob,
+}
+
+/// Which of two rows with the same key is the newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Newest {
+    /// That with the later `unix_ms`.
+    Stamped,
+    /// A token that is retired in one of them is retired.
+    Retired,
+    /// Nothing in a row says so.
+    Unknown,
+}
+
+/// A table of rows that are worth rescuing.
+#[derive(Debug)]
+pub struct Table {
+    pub name: &'static str,
+    /// As stored: the key first.
+    pub columns: &'static [(&'static str, Kind)],
+    pub newest: Newest,
+}
+
+use Kind::{Blob, Integer, RowId, Text, TextOrNull};
+
+/// All of them.
+pub const TABLES: &[Table] = &[
+    Table {
+        name: "players",
+        columns: &[("player", Blob), ("name", Text), ("subject", TextOrNull), ("unix_ms", Integer)],
+        newest: Newest::Stamped,
+    },
+    Table {
+        name: "tokens",
+        columns: &[("hash", Blob), ("player", Blob), ("expires_unix_s", Integer), ("retired", Integer)],
+        newest: Newest::Retired,
+    },
+    Table {
+        name: "profiles",
+        columns: &[
+            ("player", Blob),
+            ("game", Text),
+            ("character", Text),
+            ("kept", Blob),
+            ("unix_ms", Integer),
+        ],
+        newest: Newest::Stamped,
+    },
+    Table {
+        name: "active",
+        columns: &[("player", Blob), ("game", Text), ("character", Text)],
+        newest: Newest::Unknown,
+    },
+    Table {
+        name: "places",
+        columns: &[
+            ("place", RowId),
+            ("game", Text),
+            ("code", Text),
+            ("setup", Blob),
+            ("seats", Integer),
+            ("seed", Integer),
+            ("listed", Integer),
+            ("unix_ms", Integer),
+        ],
+        newest: Newest::Stamped,
+    },
+    Table {
+        name: "parts",
+        columns: &[("place", Integer), ("part", Integer), ("kept", Blob)],
+        newest: Newest::Unknown,
+    },
+    Table {
+        name: "checkpoints",
+        columns: &[
+            ("place", Integer),
+            ("player", Blob),
+            ("seat", Integer),
+            ("tick", Integer),
+            ("kept", Blob),
+            ("unix_ms", Integer),
+        ],
+        newest: Newest::Stamped,
+    },
 ];
+
+/// The table of which there is one row: which database it is, and how many batches were written.
+pub const COMMITS: Table = Table {
+    name: "commits",
+    columns: &[("only", RowId), ("database", Blob), ("number", Integer)],
+    newest: Newest::Unknown,
+};
+
+impl Table {
+    /// The names of its columns, for a statement.
+    pub fn column_names(&self) -> String {
+        self.columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A statement that adds a row. Of two with the same key the newer one stays; where nothing tells, the one that was added
+    /// first, or the last if `replaces`.
+    pub fn insert(&self, replaces: bool) -> String {
+        let Table { name, columns, newest } = self;
+        let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
+        let all = columns.iter().map(|(column, _)| format!("{column} = excluded.{column}"));
+        let all = all.collect::<Vec<_>>().join(", ");
+        let otherwise = match newest {
+            Newest::Stamped => format!("DO UPDATE SET {all} WHERE excluded.unix_ms > {name}.unix_ms"),
+            Newest::Retired => "DO UPDATE SET retired = max(retired, excluded.retired), \
+                                expires_unix_s = max(expires_unix_s, excluded.expires_unix_s)"
+                .to_owned(),
+            Newest::Unknown if replaces => format!("DO UPDATE SET {all}"),
+            Newest::Unknown => "DO NOTHING".to_owned(),
+        };
+        let (columns, places) = (self.column_names(), places.join(", "));
+        format!("INSERT INTO {name} ({columns}) VALUES ({places}) ON CONFLICT {otherwise}")
+    }
+}
 
 /// A file that a newer version wrote is left as it is.
 pub fn refuse_newer(connection: &Connection) -> Result<(), StorageError> {

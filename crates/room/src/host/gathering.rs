@@ -1,0 +1,57 @@
+//! What everybody does in a tick, in the order in which it was done, and as the log has it.
+
+use sametick_sim::replica::Hosted;
+use sametick_sim::{Row, Seat, Tick, canon};
+
+use super::{Host, row_of};
+
+/// An input of a tick, and what decides its place among the others (B10).
+pub(super) struct Arrived<I> {
+    made_us: i64,
+    meant: Tick,
+    seat: Seat,
+    input: I,
+}
+
+impl<G: Hosted> Host<G> {
+    /// Finds out what everybody does in a tick, and in which order it was done.
+    pub(super) fn gather(&mut self, tick: Tick) {
+        self.inputs.clear();
+        self.gather_brought();
+        self.arrived.clear();
+        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
+            let Some(chair) = chair else { continue };
+            self.inputs.omit(seat);
+            if chair.joined {
+                self.inputs.join(seat);
+            }
+            if chair.leaving.is_some() {
+                self.inputs.leave(seat);
+            }
+            if let Some((meant, input)) = chair.take::<G>(tick) {
+                let clock = self.who.get(&chair.member).map(|who| who.clock).unwrap_or_default();
+                let made_us = clock.made_us(self.now, G::RATE, meant);
+                self.arrived.push(Arrived { made_us, meant, seat, input });
+            }
+        }
+        self.arrived.sort_unstable_by_key(|arrived| (arrived.made_us, arrived.meant, arrived.seat));
+        for (place, mut arrived) in (0..).zip(self.arrived.drain(..)) {
+            G::order(&mut arrived.input, place);
+            self.inputs.set(arrived.seat, arrived.input);
+        }
+    }
+
+    pub(super) fn write_rows(&mut self, tick: Tick) {
+        let rows = &mut self.rows[row_of(tick)];
+        rows.clear(tick);
+        self.inputs.brought().for_each(|brought| rows.bring(brought.whose, brought.bytes));
+        for row in &self.inputs {
+            self.bytes.clear();
+            let input = row.input.as_ref().map(|input| {
+                canon::encode(input, &mut self.bytes).expect("an input that was read can be written");
+                &self.bytes[..]
+            });
+            rows.push(Row { seat: row.seat, joined: row.joined, left: row.left, input });
+        }
+    }
+}

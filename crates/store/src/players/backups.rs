@@ -1,0 +1,62 @@
+//! The thread that makes backups: now and then, beside the thread that writes, and never two at once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::keeper::{Answer, Said};
+use super::persist::{Ending, Office, words_of};
+use super::sqlite::backup;
+use super::stats::Counters;
+use super::storage::StorageError;
+
+/// Makes one at once and then one every so often, until the keeper is gone.
+pub fn run(path: &Path, every: Duration, office: &Office, answers: &Sender<Said>, alive: &Receiver<()>) {
+    let mut is_failing = false;
+    loop {
+        let made = make(path, office);
+        match (&made, is_failing) {
+            (Err(error), false) => {
+                let words = format!("the database of players has no new backup: {error}; it is tried again");
+                office.say(answers, (Answer::Notice(words), None));
+            }
+            (Ok(()), true) => {
+                office.say(
+                    answers,
+                    (Answer::Notice("the database of players is backed up again".into()), None),
+                );
+            }
+            _ => {}
+        }
+        is_failing = made.is_err();
+        if alive.recv_timeout(every) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+fn make(path: &Path, office: &Office) -> Result<(), StorageError> {
+    // Nobody opens the database anew meanwhile, to check or replace it.
+    let _files = office.files.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_over = || office.ends(Ending::AfterThis);
+    let made = catch_unwind(AssertUnwindSafe(|| backup::make(path, &is_over)));
+    let made = made.unwrap_or_else(|panic| Err(StorageError::Other(words_of(&*panic).to_owned())));
+    match made {
+        Ok(Some(_)) => {
+            Counters::add(&office.counters.backups, 1);
+            let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            office.counters.last_backup_unix_s.store(now_s, Ordering::Relaxed);
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        Err(error) => {
+            if matches!(error, StorageError::Corrupt(_)) {
+                office.suspect();
+            }
+            Err(error)
+        }
+    }
+}
