@@ -1,8 +1,9 @@
 //! The long proofs: what the test command does in seconds, for as long as one likes. Results go to docs/benchmarks.md.
 
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
@@ -27,6 +28,7 @@ Proofs:
   lobby     fifty sessions at once, played by bots and ended, over and over  N seconds    (default 600)
   silence   first packets of strangers against live listeners    N packets    (default 1000000)
   attacks   what strangers did to memory, disk and journal while two play  N times the size (default 10)
+  sockets   four bots over UDP and WebSocket on a line that loses 5 % of IP packets; needs root  N seconds each (default 60)
   arena     a room of 10 to 1000 bots on a server with a core of its own  N seconds each (default 62)
   locked    a room of 200 bots whose database another program locks        N seconds (default 62)
   e2e       browser stories that failed by chance once, then all stories three times, beside a busy core  N times (default 20)
@@ -57,6 +59,7 @@ const PROOFS: &[Proof] = &[
     Proof { name: "lobby", amount: 600, run: lobby },
     Proof { name: "silence", amount: 1_000_000, run: silence },
     Proof { name: "attacks", amount: 10, run: attacks },
+    Proof { name: "sockets", amount: 60, run: sockets },
     Proof { name: "arena", amount: 62, run: crowd::run },
     Proof { name: "locked", amount: 62, run: crowd::run_locked },
     Proof { name: "e2e", amount: 20, run: web::end_to_end_long },
@@ -164,6 +167,21 @@ fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
 fn attacks(workspace: &Workspace, times: u64) -> Result<()> {
     let test = ["-p", "sametick", "--test", "it", "attacks::", "--", "--test-threads", "1"];
     release_test(workspace, &test, "SAMETICK_ATTACK_TIMES", times)
+}
+
+fn sockets(workspace: &Workspace, seconds: u64) -> Result<()> {
+    shell::run(shell::cargo(&workspace.root).args(["build", "--release", "-p", "sametick"]))?;
+    println!("| line | over | omissions of a player | input round trip |\n|---|---|---|---|");
+    let program = workspace.target.join("release/sametick");
+    let mut failed = Vec::new();
+    for rtt in ["20", "50", "100", "150"] {
+        let mut line = Command::new("python3");
+        line.current_dir(&workspace.root).arg("bench/lossy_line.py").arg(&program);
+        line.args(["--rtt", rtt, "--loss", "5", "--seconds", &seconds.to_string()]);
+        failed.extend(shell::run(&mut line).err());
+    }
+    ensure!(failed.is_empty(), "too many omissions on {} of the lines", failed.len());
+    Ok(())
 }
 
 fn fuzz_all(_: &Workspace, seconds: u64) -> Result<()> {

@@ -11,7 +11,7 @@ use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
 use sametick_wire::pacer::Path;
-use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::trouble::Trouble;
 use sametick_wire::{LaneId, Link, LinkStats, link, side};
 
 use crate::plan::Plan;
@@ -60,6 +60,8 @@ pub enum Carried<'a> {
     Answer(&'a [u8]),
     /// A datagram.
     Datagram(&'a [u8]),
+    /// A WebSocket has extra sockets for datagrams from now on, or has none any more.
+    Datagrams(bool),
     /// The next bytes of a lane.
     Stream(LaneId, &'a [u8]),
     /// Its end, and why.
@@ -331,30 +333,6 @@ impl<S: Side> Client<S> {
         }
     }
 
-    fn on_carried(&mut self, carried: Carried<'_>) {
-        let now = self.now;
-        match (carried, &mut self.trouble) {
-            (Carried::Answer(bytes), _) if matches!(self.stage, Stage::Dialling(_)) => self.on_answer(bytes),
-            (Carried::Gone(why), _) => self.on_gone(why),
-            (Carried::Datagram(bytes), Some(trouble)) => trouble.incoming(now, (), Way::Datagram, bytes),
-            (Carried::Stream(lane, bytes), Some(trouble)) => {
-                trouble.incoming(now, (), Way::Stream(lane), bytes);
-            }
-            (Carried::Datagram(bytes), None) => self.hear(link::Input::Datagram(bytes)),
-            (Carried::Stream(lane, bytes), None) => self.hear(link::Input::Stream(lane, bytes)),
-            (Carried::Answer(_), _) => {}
-        }
-    }
-
-    fn hear(&mut self, input: link::Input<'_>) {
-        if let Stage::Open { link, heard_at, .. } = &mut self.stage {
-            *heard_at = self.now;
-            // An error also comes out as `Closed`.
-            let _ = link.handle(self.now, input);
-            self.hang_up_beside();
-        }
-    }
-
     /// What was dialled beside the link says something before the link does.
     fn on_beside(&mut self, carried: Carried<'_>) {
         match carried {
@@ -366,7 +344,7 @@ impl<S: Side> Client<S> {
             }
             // Whatever it says: who is not let in a second time may still be there.
             Carried::Answer(_) | Carried::Gone(_) => self.hang_up_beside(),
-            Carried::Datagram(_) | Carried::Stream(..) => {}
+            Carried::Datagram(_) | Carried::Datagrams(_) | Carried::Stream(..) => {}
         }
     }
 
@@ -382,7 +360,7 @@ impl<S: Side> Client<S> {
 
     fn open(&mut self) {
         self.routes.on_open();
-        let carrier = self.plan.routes[self.routes.current()];
+        let carrier = self.carrier();
         let (now, link) = (self.now, Box::new(Link::new(self.now, carrier)));
         let path = link.stats().into();
         self.trouble = self.fresh_trouble();

@@ -60,6 +60,8 @@ pub struct Trial<G: Game> {
     /// What the log would say.
     pub records: Vec<Record>,
     profile: Profile,
+    carrier: Carrier,
+    extra_sockets: usize,
     seed: u64,
     relay_at: Option<Time>,
     /// The hash after each tick that somebody has confirmed, and how often two had the same.
@@ -82,12 +84,25 @@ impl<G: Game> Trial<G> {
             players: Vec::new(),
             records: Vec::new(),
             profile,
+            carrier: Carrier::Datagrams,
+            extra_sockets: 0,
             seed,
             relay_at: None,
             hashes: BTreeMap::new(),
             agreed: 0,
             buf: Vec::new(),
         }
+    }
+
+    /// Players who join from now on do it over another kind of carrier.
+    pub fn set_carrier(&mut self, carrier: Carrier) {
+        self.carrier = carrier;
+    }
+
+    /// Players over WebSocket have so many extra sockets from now on.
+    pub fn set_extra_sockets(&mut self, count: usize) {
+        self.extra_sockets = count;
+        self.players.iter_mut().for_each(|player| player.pair.set_extra_sockets(count));
     }
 
     fn key() -> SessionKey {
@@ -103,7 +118,8 @@ impl<G: Game> Trial<G> {
     ) -> usize {
         let number = self.players.len() as u64;
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number);
-        let mut pair = Pair::new(Carrier::Datagrams, self.profile, seed);
+        let mut pair = Pair::new(self.carrier, self.profile, seed);
+        pair.set_extra_sockets(self.extra_sockets);
         pair.run_until(self.now);
         let join = JoinAs {
             name: format!("player {number}"),

@@ -86,6 +86,7 @@ pub struct Trial<G: Hosted> {
     pub keepsakes: Vec<(Keepsake, Vec<u8>)>,
     profile: Profile,
     carrier: Carrier,
+    extra_sockets: usize,
     seed: u64,
     host_at: Time,
     next: u64,
@@ -103,6 +104,7 @@ impl<G: Hosted> Trial<G> {
             keepsakes: Vec::new(),
             profile,
             carrier: Carrier::Datagrams,
+            extra_sockets: 0,
             seed,
             host_at: Time::ZERO,
             next: 0,
@@ -115,9 +117,16 @@ impl<G: Hosted> Trial<G> {
         self.carrier = carrier;
     }
 
+    /// Players over WebSocket have so many extra sockets from now on.
+    pub fn set_extra_sockets(&mut self, count: usize) {
+        self.extra_sockets = count;
+        self.players.iter_mut().for_each(|player| player.pair.set_extra_sockets(count));
+    }
+
     fn pair(&mut self) -> (Pair, Path) {
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(self.next);
         let mut pair = Pair::new(self.carrier, self.profile, seed);
+        pair.set_extra_sockets(self.extra_sockets);
         pair.run_until(self.now);
         let path = Path::from(pair.link(Side::A).stats());
         (pair, path)

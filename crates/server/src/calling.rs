@@ -66,6 +66,7 @@ struct Heard {
 enum News {
     Answer,
     Datagram,
+    Datagrams(bool),
     Stream(LaneId),
     Gone,
 }
@@ -150,6 +151,7 @@ impl<S: Side> Caller<S> {
             let carried = match news {
                 News::Answer => Carried::Answer(bytes),
                 News::Datagram => Carried::Datagram(bytes),
+                News::Datagrams(carried) => Carried::Datagrams(carried),
                 News::Stream(lane) => Carried::Stream(lane, bytes),
                 News::Gone => Carried::Gone(&why),
             };
@@ -288,6 +290,7 @@ fn poll_open(
         let polled = endpoint.poll(cx, now, &mut |arrival| match arrival {
             Arrival::Answer { bytes, .. } => heard.push(attempt, News::Answer, bytes),
             Arrival::Datagram { bytes, .. } => heard.push(attempt, News::Datagram, bytes),
+            Arrival::Datagrams { carried, .. } => heard.push(attempt, News::Datagrams(carried), &[]),
             Arrival::Stream { lane, bytes, .. } => heard.push(attempt, News::Stream(lane), bytes),
             Arrival::Gone { why, .. } => {
                 is_there = false;

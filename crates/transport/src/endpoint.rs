@@ -39,6 +39,13 @@ pub enum Arrival<'a> {
         /// As the other side's link made it.
         bytes: &'a [u8],
     },
+    /// A link whose carrier is one stream has extra sockets for datagrams from now on, or has none any more.
+    Datagrams {
+        /// Which link.
+        link: LinkId,
+        /// Whether it has.
+        carried: bool,
+    },
     /// The next bytes of a lane.
     Stream {
         /// On which link.

@@ -22,13 +22,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant as Moment;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
+use crate::extras::{Extra, Extras, LinkName, Wanted};
 use crate::pace::Pace;
 use crate::places::{Place, Places};
 use crate::site::{BadHost, Later, Site, Upgrade, Visitor, text};
 use crate::talk::serve_talk;
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
-use crate::websocket::{Io, serve_link};
+use crate::websocket::{Io, serve_extra, serve_link};
 
 /// TLS and a request's headers must be here by then; for a later request of the same connection, from when it may begin.
 const HEADERS_DEADLINE: Duration = Duration::from_secs(5);
@@ -120,15 +121,25 @@ impl Acceptor {
         from: SocketAddr,
         place: Place,
     ) -> Option<()> {
-        let visit = Arc::new(Mutex::new(Visit::new(self.site.clone(), from.ip(), place)));
+        let visit = Arc::new(Mutex::new(Visit::new(
+            self.site.clone(),
+            self.reporter.extras.clone(),
+            from.ip(),
+            place,
+        )));
         let (mut stream, early) = visit_over_http(stream, deadline, visit.clone()).await?;
         let visit = Arc::into_inner(visit)?.into_inner().unwrap_or_else(PoisonError::into_inner);
         match visit.upgraded {
-            Some(Upgraded { forwarded, talk }) => {
+            Some(Upgraded { forwarded, wanted }) => {
                 let from = forwarded.map_or(from, |ip| SocketAddr::new(ip, 0));
-                match talk {
-                    None => serve_link(stream, early, from, visit.place, &self.reporter).await,
-                    Some(target) => {
+                match wanted {
+                    Becoming::Link(name) => {
+                        serve_link(stream, early, from, (visit.place, name), &self.reporter).await
+                    }
+                    Becoming::Extra(extra) => {
+                        serve_extra(stream, early, (visit.place, extra), &self.reporter).await
+                    }
+                    Becoming::Talk(target) => {
                         serve_talk(stream, early, from, target, visit.place, &self.reporter).await
                     }
                 }
@@ -185,6 +196,7 @@ async fn visit_over_http<S: Io>(stream: S, deadline: Moment, visit: Arc<Mutex<Vi
 /// One connection, while it speaks HTTP.
 struct Visit {
     site: Arc<Site>,
+    extras: Extras,
     from: IpAddr,
     place: Place,
     pace: Pace,
@@ -208,14 +220,21 @@ impl From<Response<Bytes>> for Answer {
 struct Upgraded {
     /// The address that a proxy has named, if any.
     forwarded: Option<IpAddr>,
-    /// What is asked for, if it is a talk.
-    talk: Option<String>,
+    wanted: Becoming,
+}
+
+enum Becoming {
+    /// A link, perhaps with a name for its extra sockets.
+    Link(Option<LinkName>),
+    Extra(Extra),
+    /// A talk, and what is asked for.
+    Talk(String),
 }
 
 impl Visit {
-    fn new(site: Arc<Site>, from: IpAddr, place: Place) -> Visit {
+    fn new(site: Arc<Site>, extras: Extras, from: IpAddr, place: Place) -> Visit {
         let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
-        Visit { site, from, place, pace, answered: 0, upgraded: None }
+        Visit { site, extras, from, place, pace, answered: 0, upgraded: None }
     }
 
     /// The answer, and how long to wait with it.
@@ -261,13 +280,29 @@ impl Visit {
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             return (response, None);
         }
-        let talk = match self.site.pages.as_ref().map_or(Upgrade::Link, |pages| pages.upgrade(request)) {
-            Upgrade::Link => None,
-            Upgrade::Talk => Some(request.uri().to_string()),
+        let upgrade = self.site.pages.as_ref().map_or(Upgrade::Link, |pages| pages.upgrade(request));
+        let wanted = match upgrade {
+            Upgrade::Link => match Wanted::parse(request.uri().query()) {
+                Wanted::Link(name) => Becoming::Link(name),
+                Wanted::Extra(name) => match self.add_extra(name) {
+                    Ok(extra) => extra,
+                    Err((status, why)) => return (refusal(status, why), self.pace.take(Instant::now(), 1)),
+                },
+            },
+            Upgrade::Talk => Becoming::Talk(request.uri().to_string()),
             Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
         };
-        self.upgraded = Some(Upgraded { forwarded, talk });
+        self.upgraded = Some(Upgraded { forwarded, wanted });
         (response, None)
+    }
+
+    /// An extra socket for a link, if there is room: nobody is kept out for them.
+    fn add_extra(&self, name: LinkName) -> Result<Becoming, (StatusCode, &'static str)> {
+        if !self.place.leaves_room() {
+            return Err((StatusCode::SERVICE_UNAVAILABLE, "there is no room for extra sockets now\n"));
+        }
+        let extra = self.extras.add(name).map(Becoming::Extra);
+        extra.ok_or((StatusCode::NOT_FOUND, "there is no such link, or it has enough sockets\n"))
     }
 }
 

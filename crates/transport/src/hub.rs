@@ -224,8 +224,11 @@ impl Hub {
                 (Arrival::Stream { link, lane, bytes }, None) => {
                     links.handle(key(link), Input::Stream(lane, bytes));
                 }
+                (Arrival::Datagrams { link, carried }, _) => {
+                    links.handle(key(link), Input::Datagrams(carried));
+                }
                 (Arrival::Datagram { link, bytes }, Some(trouble)) => {
-                    trouble.incoming(now, key(link), Way::Datagram, bytes);
+                    trouble.incoming(now, key(link), Way::of_datagram(carrier), bytes);
                 }
                 (Arrival::Stream { link, lane, bytes }, Some(trouble)) => {
                     trouble.incoming(now, key(link), Way::Stream(lane), bytes);
@@ -279,7 +282,7 @@ impl Hub {
         let Some(trouble) = &mut self.trouble else { return };
         while let Some((key, way)) = trouble.poll_incoming(now, &mut self.buf) {
             match way {
-                Way::Datagram => self.links.handle(key, Input::Datagram(&self.buf)),
+                Way::Datagram | Way::Socket => self.links.handle(key, Input::Datagram(&self.buf)),
                 Way::Stream(lane) => self.links.handle(key, Input::Stream(lane, &self.buf)),
             }
         }
@@ -427,7 +430,10 @@ impl Hub {
         while let Some(entry) = self.links.entries.get_mut(&key) {
             entry.dirty = false;
             match entry.link.poll_output(&mut buf) {
-                Output::Datagram => self.transmit(now, key, Way::Datagram, &buf),
+                Output::Datagram => {
+                    let way = Way::of_datagram(self.endpoints[key.endpoint].carrier());
+                    self.transmit(now, key, way, &buf);
+                }
                 Output::Stream(lane) => self.transmit(now, key, Way::Stream(lane), &buf),
                 Output::Message(channel) => {
                     app.handle(now, &mut self.links, Event::Message(key, channel, &buf));
@@ -464,7 +470,7 @@ impl Hub {
     fn send(&mut self, key: Key, way: Way, bytes: &[u8]) {
         let endpoint = &mut self.endpoints[key.endpoint];
         match way {
-            Way::Datagram => endpoint.send_datagram(key.link, bytes),
+            Way::Datagram | Way::Socket => endpoint.send_datagram(key.link, bytes),
             Way::Stream(lane) => endpoint.send_stream(key.link, lane, bytes),
         }
     }

@@ -22,6 +22,7 @@ pub mod bell;
 pub mod clock;
 pub mod dial;
 pub mod endpoint;
+pub mod extras;
 pub mod fetch;
 pub mod files;
 mod filter;

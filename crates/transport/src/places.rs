@@ -90,6 +90,14 @@ impl Place {
         true
     }
 
+    /// Whether at most half of all places, and half of the places of its address, are taken: then there is room for what is useful but
+    /// not needed.
+    pub fn leaves_room(&self) -> bool {
+        let table = self.places.table();
+        let of_address = self.of.and_then(|ip| table.of_address.get(&ip)).copied().unwrap_or(0);
+        2 * table.taken <= self.places.max_connections && 2 * of_address <= self.places.max_each
+    }
+
     fn is_nobodys(&mut self) {
         let Some(ip) = self.of.take() else { return };
         let mut table = self.places.table();
@@ -129,6 +137,20 @@ mod tests {
         drop(others);
         assert_eq!(places.table().taken, 0);
         assert!(places.table().of_address.is_empty());
+    }
+
+    #[test]
+    fn there_is_room_while_half_of_the_places_are_free() {
+        let places = Places::at_most(8, 6);
+        let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
+        let mut taken: Vec<Place> = (0..3).map(|_| places.take(one).unwrap()).collect();
+        assert!(taken.iter().all(Place::leaves_room));
+        taken.push(places.take(one).unwrap());
+        let of_other = places.take(other).unwrap();
+        assert!(!taken[0].leaves_room(), "of its address");
+        assert!(!of_other.leaves_room(), "of all");
+        taken.pop();
+        assert!(taken[0].leaves_room() && of_other.leaves_room());
     }
 
     #[test]

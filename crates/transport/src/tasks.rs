@@ -12,6 +12,7 @@ use sametick_wire::{Carrier, LaneId, Time};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId, Talk, Words};
+use crate::extras::{Extras, MAX_EXTRA_UNWRITTEN};
 
 /// How many arrivals wait for the driver before connections are no longer read from.
 const MAX_WAITING: usize = 1_024;
@@ -52,6 +53,16 @@ pub(crate) enum Event {
     Gone {
         link: LinkId,
         why: Gone,
+    },
+    /// A link has an extra socket.
+    Extra {
+        link: LinkId,
+        extra: LinkId,
+        outbox: Outbox,
+    },
+    ExtraGone {
+        link: LinkId,
+        extra: LinkId,
     },
     /// The way back comes with its beginning.
     Talk {
@@ -100,6 +111,16 @@ pub(crate) fn cost(len: usize) -> usize {
 }
 
 impl Outbox {
+    /// Sends a datagram on an extra socket, unless too much waits there already.
+    fn send_datagram(&self, bytes: &[u8]) {
+        let cost = cost(bytes.len());
+        if self.unwritten.load(Ordering::Relaxed) + cost <= MAX_EXTRA_UNWRITTEN {
+            self.unwritten.fetch_add(cost, Ordering::Relaxed);
+            // A task that has ended says so itself.
+            let _ = self.commands.send(Command::Stream(LaneId(0), bytes.to_vec()));
+        }
+    }
+
     /// False if too much waits already.
     fn send(&self, command: Command) -> bool {
         let cost = cost(command.len());
@@ -174,6 +195,8 @@ pub(crate) struct Reporter {
     events: mpsc::Sender<Event>,
     next_link: Arc<AtomicU64>,
     ignored: Arc<AtomicU64>,
+    /// The links that can have extra sockets.
+    pub extras: Extras,
 }
 
 /// The endpoint's end of [`Reporter`].
@@ -181,7 +204,13 @@ pub(crate) struct Events(mpsc::Receiver<Event>);
 
 pub(crate) fn reports() -> (Reporter, Events) {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
-    (Reporter { events: sender, next_link: Arc::default(), ignored: Arc::default() }, Events(receiver))
+    let reporter = Reporter {
+        events: sender,
+        next_link: Arc::default(),
+        ignored: Arc::default(),
+        extras: Extras::default(),
+    };
+    (reporter, Events(receiver))
 }
 
 impl Reporter {
@@ -200,13 +229,27 @@ impl Reporter {
     }
 }
 
+/// The ways to the tasks of one link.
+struct Connection {
+    outbox: Outbox,
+    extra: Vec<(LinkId, Outbox)>,
+    /// Counts datagrams: extra sockets take turns.
+    turn: usize,
+}
+
+impl From<Outbox> for Connection {
+    fn from(outbox: Outbox) -> Connection {
+        Connection { outbox, extra: Vec::new(), turn: 0 }
+    }
+}
+
 /// An endpoint whose connections live in tasks. `T` is kept alive with it: the listener, say.
 pub struct TaskEndpoint<T> {
     carrier: Carrier,
     local_addr: SocketAddr,
     events: mpsc::Receiver<Event>,
     reporter: Reporter,
-    links: HashMap<LinkId, Outbox>,
+    links: HashMap<LinkId, Connection>,
     /// Dropped links whose tasks have not ended.
     ending: HashSet<LinkId>,
     /// Links that were dropped for being too slow, not yet reported.
@@ -223,7 +266,7 @@ impl<T> TaskEndpoint<T> {
         ours: Option<(LinkId, Outbox)>,
         kept: T,
     ) -> TaskEndpoint<T> {
-        let links = ours.into_iter().collect();
+        let links = ours.into_iter().map(|(link, outbox)| (link, outbox.into())).collect();
         TaskEndpoint {
             carrier,
             local_addr,
@@ -237,8 +280,8 @@ impl<T> TaskEndpoint<T> {
     }
 
     fn send(&mut self, link: LinkId, command: Command) {
-        let Some(outbox) = self.links.get(&link) else { return };
-        if !outbox.send(command) {
+        let Some(connection) = self.links.get(&link) else { return };
+        if !connection.outbox.send(command) {
             self.drop_link(link);
             self.too_slow.push(link);
         }
@@ -247,7 +290,7 @@ impl<T> TaskEndpoint<T> {
     fn hand_over(&mut self, event: Event, sink: &mut dyn FnMut(Arrival<'_>)) {
         match event {
             Event::Hello { link, from, bytes, outbox } => {
-                self.links.insert(link, outbox);
+                self.links.insert(link, outbox.into());
                 sink(Arrival::Hello { link, from, bytes: &bytes });
             }
             Event::Answer { link, bytes } => sink(Arrival::Answer { link, bytes: &bytes }),
@@ -259,8 +302,24 @@ impl<T> TaskEndpoint<T> {
                 sink(Arrival::Gone { link, why });
             }
             Event::Talk { link, talk, outbox } => {
-                self.links.extend(outbox.map(|outbox| (link, outbox)));
+                self.links.extend(outbox.map(|outbox| (link, outbox.into())));
                 sink(Arrival::Talk { link, talk });
+            }
+            Event::Extra { link, extra, outbox } => {
+                // One for a link that has ended ends as well.
+                let Some(connection) = self.links.get_mut(&link) else { return };
+                connection.extra.push((extra, outbox));
+                if connection.extra.len() == 1 {
+                    sink(Arrival::Datagrams { link, carried: true });
+                }
+            }
+            Event::ExtraGone { link, extra } => {
+                let Some(connection) = self.links.get_mut(&link) else { return };
+                let before = connection.extra.len();
+                connection.extra.retain(|(other, _)| *other != extra);
+                if before > 0 && connection.extra.is_empty() {
+                    sink(Arrival::Datagrams { link, carried: false });
+                }
             }
         }
     }
@@ -306,7 +365,13 @@ impl<T> Endpoint for TaskEndpoint<T> {
     }
 
     fn send_datagram(&mut self, link: LinkId, bytes: &[u8]) {
-        self.send(link, Command::Datagram(bytes.to_vec()));
+        match self.links.get_mut(&link) {
+            Some(Connection { extra, turn, .. }) if !extra.is_empty() => {
+                *turn = turn.wrapping_add(1);
+                extra[*turn % extra.len()].1.send_datagram(bytes);
+            }
+            _ => self.send(link, Command::Datagram(bytes.to_vec())),
+        }
     }
 
     fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]) {

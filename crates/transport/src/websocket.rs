@@ -1,6 +1,7 @@
 //! WebSocket: one ordered stream, for browsers and for networks that let nothing else through.
 //!
-//! The first binary message of each side is the hello and its answer; every later one carries bytes of lane 0.
+//! The first binary message of each side is the hello and its answer; every later one carries bytes of lane 0. Datagrams go on
+//! [extra sockets](crate::extras).
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::endpoint::{CALL, Gone, LinkId, Words};
+use crate::extras::{Extra, LinkName, MAX_EXTRA};
 use crate::http;
 use crate::pace::{Pace, Paced};
 use crate::places::Place;
@@ -82,7 +84,7 @@ pub(crate) async fn serve_link<S: Io>(
     stream: S,
     early: Bytes,
     from: SocketAddr,
-    _place: Place,
+    (_place, name): (Place, Option<LinkName>),
     reporter: &Reporter,
 ) -> Option<()> {
     let (writer, mut reader) = open(stream, early, config()).await;
@@ -90,7 +92,36 @@ pub(crate) async fn serve_link<S: Io>(
     if hello.len() > MAX_HELLO {
         return None;
     }
-    accept(writer, reader, from, hello, reporter).await
+    accept(writer, reader, from, (hello, name), reporter).await
+}
+
+/// Runs an extra socket of a link, until either ends.
+pub(crate) async fn serve_extra<S: Io>(
+    stream: S,
+    early: Bytes,
+    (_place, extra): (Place, Extra),
+    reporter: &Reporter,
+) -> Option<()> {
+    let (writer, reader) = open(stream, early, config()).await;
+    run_extra(extra.link, writer, reader, reporter, Some(Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST)))
+        .await;
+    Some(())
+}
+
+/// Moves datagrams on an extra socket until either side ends.
+async fn run_extra<S: Io>(
+    link: LinkId,
+    writer: Writer<S>,
+    reader: Reader<S>,
+    reporter: &Reporter,
+    pace: Option<Pace>,
+) {
+    let (outbox, inbox) = connection();
+    let extra = reporter.new_link();
+    if reporter.report(Event::Extra { link, extra, outbox }).await {
+        run(Socket::Extra(link, extra), writer, reader, inbox, reporter, pace).await;
+        reporter.report(Event::ExtraGone { link, extra }).await;
+    }
 }
 
 /// The two ways of a connection whose upgrade has been answered. It is read no faster than its bytes' pace.
@@ -108,7 +139,7 @@ async fn accept<S: Io>(
     mut writer: Writer<S>,
     reader: Reader<S>,
     from: SocketAddr,
-    hello: Vec<u8>,
+    (hello, name): (Vec<u8>, Option<LinkName>),
     reporter: &Reporter,
 ) -> Option<()> {
     let (outbox, mut inbox) = connection();
@@ -117,17 +148,12 @@ async fn accept<S: Io>(
     let why = match inbox.next().await {
         Some(Command::Answer { bytes, open }) => {
             inbox.written(bytes.len());
+            // From before the answer is out: who has it may ask for extra sockets.
+            let _entered = name.filter(|_| open).and_then(|name| reporter.extras.enter(name, link));
             match tokio::time::timeout(LAST_WORDS, writer.send(Message::binary(bytes))).await {
                 Ok(Ok(())) if open => {
-                    run(
-                        link,
-                        writer,
-                        reader,
-                        inbox,
-                        reporter,
-                        Some(Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST)),
-                    )
-                    .await
+                    let pace = Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
+                    run(Socket::Main(link), writer, reader, inbox, reporter, Some(pace)).await
                 }
                 Ok(Ok(())) => finish(writer).await,
                 Ok(Err(error)) => failed(&error),
@@ -157,13 +183,15 @@ pub fn connect(
         None => None,
     };
     let url = format!("{}://{authority}/", if tls.is_some() { "wss" } else { "ws" });
+    let server = Arc::new(Server { to, tls, url, name: LinkName::random() });
     let (outbox, inbox) = connection();
     let (reporter, events) = reports();
     let report = reporter.clone();
+    let _ = reporter.new_link(); // It is `CALL`.
     tokio::spawn(async move {
-        let why = match tokio::time::timeout(ANSWER_DEADLINE, reach(to, tls)).await {
-            Ok(Ok(Reached::Plain(stream))) => call(stream, &url, hello, inbox, &report).await,
-            Ok(Ok(Reached::Tls(stream))) => call(*stream, &url, hello, inbox, &report).await,
+        let why = match tokio::time::timeout(ANSWER_DEADLINE, server.reach()).await {
+            Ok(Ok(Reached::Plain(stream))) => call(&server, stream, hello, inbox, &report).await,
+            Ok(Ok(Reached::Tls(stream))) => call(&server, *stream, hello, inbox, &report).await,
             Ok(Err(error)) => Gone::Failed(error.to_string()),
             Err(_) => Gone::NoAnswer,
         };
@@ -173,24 +201,55 @@ pub fn connect(
     Ok(TaskEndpoint::new(Carrier::Stream, any, (reporter, events), Some((CALL, outbox)), ()))
 }
 
+/// Where a link's sockets lead.
+struct Server {
+    to: SocketAddr,
+    tls: Option<(tokio_rustls::TlsConnector, ServerName<'static>)>,
+    url: String,
+    name: LinkName,
+}
+
+impl Server {
+    async fn reach(&self) -> io::Result<Reached> {
+        let stream = TcpStream::connect(self.to).await?;
+        let _ = stream.set_nodelay(true);
+        match &self.tls {
+            None => Ok(Reached::Plain(stream)),
+            Some((tls, name)) => Ok(Reached::Tls(Box::new(tls.connect(name.clone(), stream).await?))),
+        }
+    }
+
+    /// Opens an extra socket and runs it. A server that has none to give is not asked again: the link goes on without.
+    async fn run_extra(self: Arc<Server>, reporter: Reporter) {
+        match self.reach().await {
+            Ok(Reached::Plain(stream)) => self.call_extra(stream, &reporter).await,
+            Ok(Reached::Tls(stream)) => self.call_extra(*stream, &reporter).await,
+            Err(_) => {}
+        }
+    }
+
+    async fn call_extra<S: Io>(&self, stream: S, reporter: &Reporter) {
+        let url = format!("{}?{}", self.url, self.name.to_extra_query());
+        if let Ok((socket, _)) = client_async_with_config(url, stream, Some(config())).await {
+            let (writer, reader) = socket.split();
+            run_extra(CALL, writer, reader, reporter, None).await;
+        }
+    }
+}
+
 enum Reached {
     Plain(TcpStream),
     Tls(Box<tokio_rustls::client::TlsStream<TcpStream>>),
 }
 
-async fn reach(
-    to: SocketAddr,
-    tls: Option<(tokio_rustls::TlsConnector, ServerName<'static>)>,
-) -> io::Result<Reached> {
-    let stream = TcpStream::connect(to).await?;
-    let _ = stream.set_nodelay(true);
-    match tls {
-        None => Ok(Reached::Plain(stream)),
-        Some((tls, name)) => Ok(Reached::Tls(Box::new(tls.connect(name, stream).await?))),
-    }
-}
-
-async fn call<S: Io>(stream: S, url: &str, hello: Vec<u8>, inbox: Inbox, reporter: &Reporter) -> Gone {
+async fn call<S: Io>(
+    server: &Arc<Server>,
+    stream: S,
+    hello: Vec<u8>,
+    inbox: Inbox,
+    reporter: &Reporter,
+) -> Gone {
+    let url = format!("{}?{}", server.url, server.name.to_query());
     let called = tokio::time::timeout(ANSWER_DEADLINE, async {
         let (socket, _) = client_async_with_config(url, stream, Some(config())).await?;
         let (mut writer, mut reader) = socket.split();
@@ -201,7 +260,11 @@ async fn call<S: Io>(stream: S, url: &str, hello: Vec<u8>, inbox: Inbox, reporte
     match called.await {
         Ok(Ok((writer, reader, answer))) if answer.len() <= MAX_ANSWER => {
             match reporter.report(Event::Answer { link: CALL, bytes: answer }).await {
-                true => run(CALL, writer, reader, inbox, reporter, None).await,
+                true => {
+                    let extra = || Running::spawn(server.clone().run_extra(reporter.clone()));
+                    let _extra: [Running; MAX_EXTRA] = std::array::from_fn(|_| extra());
+                    run(Socket::Main(CALL), writer, reader, inbox, reporter, None).await
+                }
                 false => Gone::Closed,
             }
         }
@@ -238,16 +301,41 @@ async fn next_binary<S: Io>(reader: &mut Reader<S>) -> Result<Vec<u8>, WsError> 
     }
 }
 
+/// What a socket is for.
+#[derive(Clone, Copy)]
+enum Socket {
+    /// The stream of a link.
+    Main(LinkId),
+    /// Datagrams of a link, and which of its extra sockets this is.
+    Extra(LinkId, LinkId),
+}
+
+impl Socket {
+    fn brings(self, bytes: Vec<u8>) -> Event {
+        match self {
+            Socket::Main(link) => Event::Stream { link, lane: LaneId(0), bytes },
+            Socket::Extra(link, _) => Event::Datagram { link, bytes },
+        }
+    }
+
+    fn ends(self, why: Gone) -> Event {
+        match self {
+            Socket::Main(link) => Event::Gone { link, why },
+            Socket::Extra(link, extra) => Event::ExtraGone { link, extra },
+        }
+    }
+}
+
 /// Moves messages until either side ends.
 async fn run<S: Io>(
-    link: LinkId,
+    socket: Socket,
     writer: Writer<S>,
     reader: Reader<S>,
     mut inbox: Inbox,
     reporter: &Reporter,
     pace: Option<Pace>,
 ) -> Gone {
-    let reading = Running::spawn(read(link, reader, reporter.clone(), pace));
+    let reading = Running::spawn(read(socket, reader, reporter.clone(), pace));
     let end = inbox.end();
     let why = tokio::select! {
         why = write(writer, inbox) => why,
@@ -258,11 +346,11 @@ async fn run<S: Io>(
 }
 
 /// Hands over what arrives, no faster than the pace; says when the connection has ended.
-async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter, mut pace: Option<Pace>) {
+async fn read<S: Io>(socket: Socket, mut reader: Reader<S>, reporter: Reporter, mut pace: Option<Pace>) {
     let why = loop {
         match tokio::time::timeout(IDLE, next(&mut reader)).await {
             Ok(Ok(Some(bytes))) => {
-                if !reporter.report(Event::Stream { link, lane: LaneId(0), bytes }).await {
+                if !reporter.report(socket.brings(bytes)).await {
                     return;
                 }
             }
@@ -274,7 +362,7 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter, mu
             tokio::time::sleep(wait).await;
         }
     };
-    reporter.report(Event::Gone { link, why }).await;
+    reporter.report(socket.ends(why)).await;
 }
 
 /// Writes what the link or talk wants; several messages share a flush.

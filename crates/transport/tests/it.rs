@@ -5,6 +5,8 @@
 mod busy;
 #[path = "it/echo.rs"]
 mod echo;
+#[path = "it/extras.rs"]
+mod extras;
 #[path = "it/fetch.rs"]
 mod fetch;
 #[path = "it/http.rs"]

@@ -47,6 +47,11 @@ impl Client {
         self.played.carried(time(now_us), Attempt(attempt), Carried::Datagram(bytes));
     }
 
+    /// A carrier has extra sockets for datagrams from now on, or has none any more.
+    pub fn datagrams(&mut self, now_us: f64, attempt: u32, carried: bool) {
+        self.played.carried(time(now_us), Attempt(attempt), Carried::Datagrams(carried));
+    }
+
     /// The next bytes of a lane.
     pub fn stream(&mut self, now_us: f64, attempt: u32, lane: u8, bytes: &[u8]) {
         self.played.carried(time(now_us), Attempt(attempt), Carried::Stream(LaneId(lane), bytes));

@@ -95,6 +95,8 @@ pub struct Place {
     pub progress: f32,
     /// How many watch.
     pub watchers: u16,
+    /// How fast the session goes, in percent of its rate: less than 100 where the server has too much to do.
+    pub pace: u8,
 }
 
 /// A player's side of a session that a page can show.
@@ -228,7 +230,7 @@ impl<G: Pictured> OnScreen for Peer<G> {
 
     fn place(&self) -> Place {
         let seat = self.seat().map(|seat| seat.0);
-        Place { seat, progress: self.progress(), watchers: self.watchers() }
+        Place { seat, progress: self.progress(), watchers: self.watchers(), pace: 100 }
     }
 
     fn figures(&self) -> Option<Figures> {

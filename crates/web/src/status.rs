@@ -19,6 +19,7 @@ pub struct PageStatus {
     progress: u8,
     ticks_per_second: u32,
     watchers: u16,
+    pace: u8,
     restarts: u32,
 }
 
@@ -63,7 +64,7 @@ impl PageStatus {
             Status::Left => "left",
         };
         let Around { route, attempt, place, ticks_per_second, restarts } = around;
-        let Place { seat, progress, watchers } = place;
+        let Place { seat, progress, watchers, pace } = place;
         let progress = (progress * 100.0) as u8;
         PageStatus {
             state,
@@ -76,6 +77,7 @@ impl PageStatus {
             progress,
             ticks_per_second,
             watchers,
+            pace,
             restarts,
         }
     }

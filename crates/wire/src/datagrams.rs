@@ -127,6 +127,12 @@ impl Datagrams {
         (&self.redundant_out, &self.redundant_in)
     }
 
+    /// Hands out the redundant messages that are not acknowledged, and repeats them no more.
+    pub fn take_redundant(&mut self, take: impl FnMut(&[u8])) {
+        self.redundant_out.messages().for_each(take);
+        self.redundant_out.stop_repeating();
+    }
+
     pub fn push_redundant(&mut self, message: &[u8]) {
         self.redundant_out.push(message);
     }

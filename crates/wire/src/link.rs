@@ -60,6 +60,8 @@ pub enum Input<'a> {
     Datagram(&'a [u8]),
     /// The next bytes of a lane arrived, cut anywhere.
     Stream(LaneId, &'a [u8]),
+    /// A carrier of one stream carries datagrams beside it from now on, or no longer: a WebSocket link has extra sockets.
+    Datagrams(bool),
     /// The time of the last [`Output::WakeAt`] has come.
     Timeout,
 }
@@ -190,6 +192,8 @@ pub struct Link {
     farewell: bool,
     streams: Streams,
     datagrams: Option<Datagrams>,
+    /// Whether the carrier takes datagrams now: one of a single stream may gain them and lose them.
+    has_datagrams: bool,
     lanes: Vec<Lane>,
     inbox: Queue,
     outbox: Queue,
@@ -220,6 +224,7 @@ impl Link {
             state: State::Open,
             farewell: false,
             streams: Streams::default(),
+            has_datagrams: datagrams.is_some(),
             datagrams,
             lanes,
             inbox: Queue::default(),
@@ -238,7 +243,7 @@ impl Link {
         if message.len() > channel.max_message() {
             return Err(SendError::TooLong);
         }
-        match (channel.delivery(), &mut self.datagrams) {
+        match (channel.delivery(), self.datagrams.as_mut().filter(|_| self.has_datagrams)) {
             (Delivery::Ordered, _) if !self.streams.out(channel).push(message) => {
                 return Err(SendError::Full);
             }
@@ -281,6 +286,8 @@ impl Link {
         let heard = match input {
             Input::Datagram(bytes) => self.on_datagram(now, bytes),
             Input::Stream(lane, bytes) => self.on_stream(now, lane, bytes),
+            Input::Datagrams(carried) if self.lanes.len() == 1 => Ok(self.on_datagrams(now, carried)),
+            Input::Datagrams(_) => Ok(Heard::Nothing),
             Input::Timeout => Ok(self.on_time(now)),
         };
         if self.streams.is_deaf() {
@@ -314,10 +321,25 @@ impl Link {
         lane.on_bytes(now, bytes, &mut self.streams, &mut self.inbox)
     }
 
+    /// Unreliable messages go by datagrams while the carrier has them, and otherwise on the stream; what is not acknowledged goes there
+    /// once more then. Datagrams that were on their way are still heard.
+    fn on_datagrams(&mut self, now: Time, carried: bool) -> Heard {
+        self.has_datagrams = carried;
+        match (&mut self.datagrams, carried) {
+            (Some(datagrams), false) => {
+                let outbox = &mut self.outbox;
+                datagrams.take_redundant(|message| outbox.push(Channel::Input, message));
+            }
+            (None, true) => self.datagrams = Some(Datagrams::new(now, MAX_QUIC_DATAGRAM, false)),
+            _ => {}
+        }
+        Heard::Nothing
+    }
+
     fn on_time(&mut self, now: Time) -> Heard {
         if now.micros_since(self.heard_at) >= TIME_OUT_US {
             self.state = State::Ended(Closed::TimedOut);
-        } else if let Some(datagrams) = &mut self.datagrams {
+        } else if let (Some(datagrams), true) = (&mut self.datagrams, self.has_datagrams) {
             datagrams.on_time(now, &mut self.streams);
         }
         Heard::Nothing
@@ -362,9 +384,9 @@ impl Link {
     }
 
     fn poll_carrier(&mut self, buf: &mut Vec<u8>) -> Output {
-        let Link { now, datagrams, lanes, streams, outbox, .. } = self;
+        let Link { now, datagrams, has_datagrams, lanes, streams, outbox, .. } = self;
         let mut wake_at = self.heard_at.plus_micros(TIME_OUT_US);
-        if let Some(datagrams) = datagrams {
+        if let (Some(datagrams), true) = (datagrams, *has_datagrams) {
             if datagrams.poll(*now, outbox, streams, None, buf) {
                 return Output::Datagram;
             }
@@ -439,9 +461,10 @@ impl Link {
     /// The figures so far.
     pub fn stats(&self) -> LinkStats {
         let none = Rtt::default();
-        let datagrams = self.datagrams.as_ref();
+        let datagrams = self.datagrams.as_ref().filter(|_| self.has_datagrams);
         let lane = self.lanes.first().map(Lane::rtt);
-        let rtt = datagrams.map(Datagrams::rtt).or(lane).unwrap_or(&none);
+        let rtts = datagrams.map(Datagrams::rtt).into_iter().chain(lane);
+        let rtt = rtts.into_iter().find(|rtt| rtt.smoothed_us().is_some()).unwrap_or(&none);
         let arrivals = datagrams.map(Datagrams::arrivals);
         LinkStats {
             rtt_us: rtt.smoothed_us(),

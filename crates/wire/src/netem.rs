@@ -49,13 +49,16 @@ const MAX_SPARE_BYTES: usize = 16_000_000;
 /// The most bits one corruption flips: enough to defeat a parity bit, few enough that a weak checksum is tested.
 const MAX_FLIPPED_BITS: u64 = 8;
 
+/// How often a packet of a stream is lost in a row at most: it arrives in the end.
+const MAX_REPEATS: u32 = 20;
+
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// What the link did so far.
 ///
 /// `sent + duplicated` is always the sum of `delivered`, `lost`, `cut`, `queue_dropped`, `overflowed` and what is
-/// still [in flight](Netem::in_flight).
+/// still [in flight](Netem::in_flight). Of a [stream](Netem::stream) nothing is lost for good: `lost` counts what was sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets given to `send`.
@@ -89,6 +92,9 @@ pub struct Netem<T: Copy = ()> {
     rng: Rng,
     down: bool,
     in_burst: bool,
+    /// Whether it carries a reliable stream, and when its last packet was sent.
+    stream: bool,
+    sent_at: Time,
     /// When the bottleneck has sent all it holds.
     idle_at_ns: u64,
     /// The earliest arrival that keeps packets in line.
@@ -112,6 +118,8 @@ impl<T: Copy> Netem<T> {
             rng: Rng::new(seed),
             down: false,
             in_burst: false,
+            stream: false,
+            sent_at: Time::ZERO,
             idle_at_ns: 0,
             in_line_from: Time::ZERO,
             in_flight: BinaryHeap::new(),
@@ -124,6 +132,12 @@ impl<T: Copy> Netem<T> {
         }
     }
 
+    /// The same for the packets of one reliable stream (TCP). Nothing is lost, repeated or damaged: a packet that the network loses
+    /// is sent again, once the acknowledgement of a later one has shown it missing, and what was sent after it waits for it.
+    pub fn stream(profile: Profile, seed: u64) -> Netem<T> {
+        Netem { stream: true, ..Netem::new(profile.of_stream(), seed) }
+    }
+
     /// How the link behaves now.
     pub fn profile(&self) -> &Profile {
         &self.profile
@@ -131,7 +145,7 @@ impl<T: Copy> Netem<T> {
 
     /// Changes the behaviour for packets sent from now on. Those in flight arrive as decided.
     pub fn set_profile(&mut self, profile: Profile) {
-        self.profile = profile;
+        self.profile = if self.stream { profile.of_stream() } else { profile };
         self.in_burst = false;
     }
 
@@ -170,14 +184,18 @@ impl<T: Copy> Netem<T> {
             self.stats.cut += 1;
             return;
         }
+        if self.stream {
+            let repeated_us = self.draw_repeats(now);
+            return self.carry(now, repeated_us, number, tag, bytes);
+        }
         if self.draw_loss() {
             self.stats.lost += 1;
             return;
         }
-        self.carry(now, number, tag, bytes);
+        self.carry(now, 0, number, tag, bytes);
         if self.draw(self.profile.duplicate) {
             self.stats.duplicated += 1;
-            self.carry(now, number, tag, bytes);
+            self.carry(now, 0, number, tag, bytes);
         }
     }
 
@@ -201,8 +219,25 @@ impl<T: Copy> Netem<T> {
         Some(tag)
     }
 
+    /// How much later a packet of a stream arrives because it was lost, once or several times. As TCP does it (RACK): the next
+    /// packet shows that it is missing, when its acknowledgement comes and a quarter of a round trip has passed.
+    fn draw_repeats(&mut self, now: Time) -> u64 {
+        let rtt_us = 2 * self.profile.latency_us;
+        let next_us = now.micros_since(self.sent_at).min(rtt_us);
+        self.sent_at = now;
+        let mut late_us = 0;
+        for _ in 0..MAX_REPEATS {
+            if !self.draw_loss() {
+                break;
+            }
+            self.stats.lost += 1;
+            late_us += next_us + rtt_us * 5 / 4;
+        }
+        late_us
+    }
+
     /// One copy that was not lost: through the bottleneck, along the path, into the queue of arrivals.
-    fn carry(&mut self, now: Time, number: u64, tag: T, bytes: &[u8]) {
+    fn carry(&mut self, now: Time, late_us: u64, number: u64, tag: T, bytes: &[u8]) {
         if self.is_full(bytes.len()) {
             self.stats.overflowed += 1;
             return;
@@ -211,7 +246,7 @@ impl<T: Copy> Netem<T> {
             self.stats.queue_dropped += 1;
             return;
         };
-        let at = self.draw_arrival(departure);
+        let at = self.draw_arrival(departure.plus_micros(late_us));
         let mut copy = self.take_spare();
         copy.extend_from_slice(bytes);
         if self.draw(self.profile.corrupt) && !copy.is_empty() {

@@ -46,6 +46,10 @@ struct End {
     /// What this end has sent and the other has not received.
     packets: Netem,
     lanes: Netem<LaneId>,
+    /// Extra sockets, which carry its datagrams in turn.
+    extra: Vec<Netem>,
+    next_extra: usize,
+    seed: u64,
     buf: Vec<u8>,
     received: Vec<(Channel, Vec<u8>)>,
     closed: Option<Closed>,
@@ -68,12 +72,30 @@ impl Pair {
             link: Link::new(Time::ZERO, carrier),
             wake_at: Some(Time::ZERO),
             packets: Netem::new(profile, seed.wrapping_mul(4).wrapping_add(side)),
-            lanes: Netem::new(profile.without_loss(), seed.wrapping_mul(4).wrapping_add(2 + side)),
+            lanes: Netem::stream(profile, seed.wrapping_mul(4).wrapping_add(2 + side)),
+            extra: Vec::new(),
+            next_extra: 0,
+            seed: seed.wrapping_mul(1_000),
             buf: Vec::new(),
             received: Vec::new(),
             closed: None,
         };
         Pair { now: Time::ZERO, ends: [end(0), end(1)], buf: Vec::new(), keep: true, arrived: [0; 2] }
+    }
+
+    /// Gives both ends of a link over one stream so many extra sockets, which carry datagrams in turn; none takes them away, with what
+    /// was on its way.
+    pub fn set_extra_sockets(&mut self, count: usize) {
+        for (end, place) in self.ends.iter_mut().zip(0..) {
+            let seeds = end.seed.wrapping_add(place).wrapping_mul(16);
+            let profile = *end.lanes.profile();
+            let sockets = (0..count as u64).map(|socket| Netem::stream(profile, seeds.wrapping_add(socket)));
+            end.extra = sockets.collect();
+            end.seed = end.seed.wrapping_add(1);
+        }
+        for side in [Side::A, Side::B] {
+            self.handle(side, Input::Datagrams(count > 0));
+        }
     }
 
     /// Counts messages from now on instead of keeping them, so that the harness itself allocates nothing.
@@ -105,7 +127,8 @@ impl Pair {
     pub fn set_profile(&mut self, profile: Profile) {
         for end in &mut self.ends {
             end.packets.set_profile(profile);
-            end.lanes.set_profile(profile.without_loss());
+            end.lanes.set_profile(profile);
+            end.extra.iter_mut().for_each(|socket| socket.set_profile(profile));
         }
     }
 
@@ -161,7 +184,10 @@ impl Pair {
     }
 
     fn next_event(&self) -> Option<Time> {
-        let of = |end: &End| [end.wake_at, end.packets.next_delivery(), end.lanes.next_delivery()];
+        let of = |end: &End| {
+            let extra = end.extra.iter().filter_map(Netem::next_delivery).min();
+            [end.wake_at, end.packets.next_delivery(), end.lanes.next_delivery(), extra]
+        };
         self.ends.iter().flat_map(of).flatten().min()
     }
 
@@ -172,6 +198,11 @@ impl Pair {
         while self.ends[from].packets.poll(self.now, &mut packet).is_some() {
             if let Some(intact) = netem::intact(&packet) {
                 self.handle(side, Input::Datagram(intact));
+            }
+        }
+        for socket in 0..self.ends[from].extra.len() {
+            while self.ends[from].extra[socket].poll(self.now, &mut packet).is_some() {
+                self.handle(side, Input::Datagram(&packet));
             }
         }
         while let Some(lane) = self.ends[from].lanes.poll(self.now, &mut packet) {
@@ -193,6 +224,11 @@ impl Pair {
         let mut buf = core::mem::take(&mut end.buf);
         loop {
             match end.link.poll_output(&mut buf) {
+                Output::Datagram if !end.extra.is_empty() => {
+                    let socket = end.next_extra % end.extra.len();
+                    end.next_extra += 1;
+                    end.extra[socket].send(now, (), &buf);
+                }
                 Output::Datagram => {
                     netem::put_check(&mut buf);
                     end.packets.send(now, (), &buf);

@@ -90,16 +90,28 @@ impl RedundantOut {
         Until::new(self.next(), self.lens.len(), self.first <= self.acked)
     }
 
-    /// Appends the block with all messages. Returns the number after the newest, to be given back to [`Self::on_acked`].
-    pub fn put(&mut self, out: &mut Vec<u8>) -> u64 {
+    /// The messages that are still repeated, oldest first.
+    pub fn messages(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         let (bytes, mut at) = (&self.bytes, self.start);
-        let messages = self.lens.iter().map(move |len| {
+        self.lens.iter().map(move |len| {
             at += len;
             &bytes[at - len..at]
-        });
-        put_redundant(out, self.until(), messages);
+        })
+    }
+
+    /// Appends the block with all messages. Returns the number after the newest, to be given back to [`Self::on_acked`].
+    pub fn put(&mut self, out: &mut Vec<u8>) -> u64 {
+        put_redundant(out, self.until(), self.messages());
         self.fresh = self.next();
         self.fresh
+    }
+
+    /// Repeats none of its messages any more: they go another way.
+    pub fn stop_repeating(&mut self) {
+        while !self.lens.is_empty() {
+            self.drop_first();
+        }
+        self.fresh = self.first;
     }
 
     /// A packet arrived that carried every message below `until`.

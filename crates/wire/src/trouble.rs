@@ -1,10 +1,11 @@
 //! The bad network in front of real carriers: what a driver sends and receives passes through [`Netem`] first.
 
 use alloc::vec::Vec;
+use core::array;
 
 use sametick_sim::Time;
 
-use crate::link::LaneId;
+use crate::link::{Carrier, LaneId};
 use crate::netem::{self, Netem, Profile};
 
 /// How bytes travel.
@@ -12,14 +13,28 @@ use crate::netem::{self, Netem, Profile};
 pub enum Way {
     /// As a datagram.
     Datagram,
+    /// As a datagram on one of the extra sockets of a WebSocket link, in turn: late where it would be lost.
+    Socket,
     /// On a lane.
     Stream(LaneId),
 }
+
+impl Way {
+    /// How a carrier carries a datagram.
+    pub fn of_datagram(carrier: Carrier) -> Way {
+        if carrier == Carrier::Stream { Way::Socket } else { Way::Datagram }
+    }
+}
+
+/// How many extra sockets there are.
+const SOCKETS: usize = 4;
 
 /// One direction: datagrams suffer everything, streams only delay.
 struct Direction<K: Copy> {
     datagrams: Netem<K>,
     streams: Netem<(K, LaneId)>,
+    sockets: [Netem<K>; SOCKETS],
+    next_socket: usize,
     scratch: Vec<u8>,
 }
 
@@ -27,7 +42,11 @@ impl<K: Copy> Direction<K> {
     fn new(profile: Profile, seed: u64) -> Direction<K> {
         Direction {
             datagrams: Netem::new(profile, seed),
-            streams: Netem::new(profile.without_loss(), seed.wrapping_add(1)),
+            streams: Netem::stream(profile, seed.wrapping_add(1)),
+            sockets: array::from_fn(|socket| {
+                Netem::stream(profile, seed.wrapping_add(16 + 4 * socket as u64))
+            }),
+            next_socket: 0,
             scratch: Vec::new(),
         }
     }
@@ -39,6 +58,10 @@ impl<K: Copy> Direction<K> {
                 self.scratch.extend_from_slice(bytes);
                 netem::put_check(&mut self.scratch);
                 self.datagrams.send(now, key, &self.scratch);
+            }
+            Way::Socket => {
+                self.next_socket = (self.next_socket + 1) % SOCKETS;
+                self.sockets[self.next_socket].send(now, key, bytes);
             }
             Way::Stream(lane) => self.streams.send(now, (key, lane), bytes),
         }
@@ -52,11 +75,15 @@ impl<K: Copy> Direction<K> {
                 return Some((key, Way::Datagram));
             }
         }
+        if let Some(key) = self.sockets.iter_mut().find_map(|socket| socket.poll(now, buf)) {
+            return Some((key, Way::Socket));
+        }
         self.streams.poll(now, buf).map(|(key, lane)| (key, Way::Stream(lane)))
     }
 
     fn next_at(&self) -> Option<Time> {
-        self.datagrams.next_delivery().into_iter().chain(self.streams.next_delivery()).min()
+        let sockets = self.sockets.iter().filter_map(Netem::next_delivery);
+        sockets.chain(self.datagrams.next_delivery()).chain(self.streams.next_delivery()).min()
     }
 }
 
@@ -79,7 +106,8 @@ impl<K: Copy> Trouble<K> {
     pub fn set_profile(&mut self, profile: Profile) {
         for direction in [&mut self.incoming, &mut self.outgoing] {
             direction.datagrams.set_profile(profile);
-            direction.streams.set_profile(profile.without_loss());
+            direction.streams.set_profile(profile);
+            direction.sockets.iter_mut().for_each(|socket| socket.set_profile(profile));
         }
     }
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { story } from "./story.mjs";
+import { until } from "./until.mjs";
 
 /** Two people in a session, the first of them behind a proxy. */
 async function twoPlay(stage, route) {
@@ -50,8 +51,14 @@ story("where WebTransport is swallowed, a page takes WebSocket by itself", async
   const proxy = await stage.proxy(server);
   proxy.cut({ tcp: false });
   const ada = await stage.player("ada", `${server.proxied}/play/pong/den`);
-  const { status } = await ada.plays();
-  assert.equal(status.route, "websocket");
+  const before = await ada.plays();
+  assert.equal(before.status.route, "websocket");
+  // It has extra sockets for its datagrams, and goes on without them.
+  await until("four extra sockets", () => proxy.requestsFor("?extra=").length === 4);
+  for (const { client } of proxy.requestsFor("?extra=")) client.destroy();
+  await until("the extra sockets are gone", () => proxy.requestsFor("?extra=").length === 0);
+  const after = await ada.goesOn(await ada.sees("a tick", ({ tick }) => tick > 0));
+  assert.equal(after.status.attempt, before.status.attempt, "over the same link");
 });
 
 story("WebTransport that goes silent in the middle of a game is replaced by WebSocket", async (stage) => {

@@ -34,6 +34,11 @@ export class Proxy {
     if (tcp) for (const connection of this.#connections) connection.lost = true;
   }
 
+  /** The connections that are there and began with a request for this. */
+  requestsFor(text) {
+    return [...this.#connections].filter(({ client, request }) => !client.destroyed && request.includes(text));
+  }
+
   heal() {
     this.#swallows = { tcp: false, udp: false };
   }
@@ -49,8 +54,9 @@ export class Proxy {
 
   #connect(client) {
     const server = net.connect(this.port, SERVER_IP);
-    const connection = { client, server, lost: this.#swallows.tcp };
+    const connection = { client, server, lost: this.#swallows.tcp, request: "" };
     this.#connections.add(connection);
+    client.once("data", (bytes) => (connection.request = bytes.toString("latin1").split("\r\n")[0]));
     const pass = (from, to) => {
       from.on("data", (bytes) => void (connection.lost || to.write(bytes)));
       from.on("end", () => void (connection.lost || to.end()));

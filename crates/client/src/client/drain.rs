@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::Time;
 use sametick_wire::trouble::{Trouble, Way};
-use sametick_wire::{Closed, link, side};
+use sametick_wire::{Carrier, Closed, link, side};
 
-use super::{Client, Output, SILENCE_US, STALL_US, Stage};
+use super::{Carried, Client, Output, SILENCE_US, STALL_US, Stage};
 use crate::side::{Side, Standing};
 
 /// A link counts as stalled only after this long while the server has not answered whether the player may take part: it may have to
@@ -16,6 +16,45 @@ use crate::side::{Side, Standing};
 const UNANSWERED_US: u64 = 2 * link::KEEP_ALIVE_US + 500_000;
 
 impl<S: Side> Client<S> {
+    /// A carrier brings something.
+    pub(super) fn on_carried(&mut self, carried: Carried<'_>) {
+        let (now, way) = (self.now, self.way_of_datagrams());
+        match (carried, &mut self.trouble) {
+            (Carried::Answer(bytes), _) if matches!(self.stage, Stage::Dialling(_)) => self.on_answer(bytes),
+            (Carried::Gone(why), _) => self.on_gone(why),
+            (Carried::Datagrams(carried), _) => {
+                if let Stage::Open { link, .. } = &mut self.stage {
+                    // It is never malformed.
+                    let _ = link.handle(now, link::Input::Datagrams(carried));
+                }
+            }
+            (Carried::Datagram(bytes), Some(trouble)) => trouble.incoming(now, (), way, bytes),
+            (Carried::Stream(lane, bytes), Some(trouble)) => {
+                trouble.incoming(now, (), Way::Stream(lane), bytes);
+            }
+            (Carried::Datagram(bytes), None) => self.hear(link::Input::Datagram(bytes)),
+            (Carried::Stream(lane, bytes), None) => self.hear(link::Input::Stream(lane, bytes)),
+            (Carried::Answer(_), _) => {}
+        }
+    }
+
+    fn hear(&mut self, input: link::Input<'_>) {
+        if let Stage::Open { link, heard_at, .. } = &mut self.stage {
+            *heard_at = self.now;
+            // An error also comes out as `Closed`.
+            let _ = link.handle(self.now, input);
+            self.hang_up_beside();
+        }
+    }
+
+    pub(super) fn carrier(&self) -> Carrier {
+        self.plan.routes[self.routes.current()]
+    }
+
+    fn way_of_datagrams(&self) -> Way {
+        Way::of_datagram(self.carrier())
+    }
+
     /// What the client wants next.
     pub fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
@@ -54,7 +93,7 @@ impl<S: Side> Client<S> {
             }
             let Stage::Open { link, .. } = &mut self.stage else { return None };
             let link_at = match link.poll_output(buf) {
-                link::Output::Datagram => match self.send(Way::Datagram, buf) {
+                link::Output::Datagram => match self.send(self.way_of_datagrams(), buf) {
                     Some(output) => return Some(output),
                     None => continue,
                 },
@@ -84,7 +123,7 @@ impl<S: Side> Client<S> {
     fn poll_trouble(&mut self, buf: &mut Vec<u8>) {
         while let Some((_, way)) = self.trouble.as_mut().and_then(|it| it.poll_incoming(self.now, buf)) {
             self.hear(match way {
-                Way::Datagram => link::Input::Datagram(buf),
+                Way::Datagram | Way::Socket => link::Input::Datagram(buf),
                 Way::Stream(lane) => link::Input::Stream(lane, buf),
             });
         }
@@ -102,7 +141,7 @@ impl<S: Side> Client<S> {
 
     fn carry(&self, way: Way) -> Output {
         match way {
-            Way::Datagram => Output::Datagram(self.attempt),
+            Way::Datagram | Way::Socket => Output::Datagram(self.attempt),
             Way::Stream(lane) => Output::Stream(self.attempt, lane),
         }
     }

@@ -22,6 +22,9 @@ pub const NETWORKS: [&str; 3] =
 /// The time of a message to or from the server, on the best of networks.
 const WAY_US: u64 = 5_000;
 
+/// How long after its answer a WebSocket has extra sockets: they are dialled when it is there.
+const EXTRA_AFTER_US: u64 = 4 * WAY_US;
+
 /// What is at the other end, and how its clients play.
 pub trait Server {
     type Side: Side;
@@ -54,6 +57,8 @@ pub enum Wanted {
 /// What is under way to the client besides a link's bytes.
 enum News {
     Answer(Vec<u8>),
+    /// A WebSocket has its extra sockets.
+    Datagrams,
     Gone,
 }
 
@@ -62,6 +67,9 @@ struct There {
     link: Link,
     member: Member,
     closed: bool,
+    carrier: Carrier,
+    /// When it gets its extra sockets.
+    extra_at: Option<Time>,
 }
 
 /// One carrier, both directions.
@@ -89,6 +97,7 @@ pub struct Player<S: Side> {
     /// Every status it had, without repeats.
     pub story: Vec<Status>,
     /// The hash of every confirmed tick it saw last, for comparing.
+    restarts: u32,
     pub hashes: BTreeMap<Tick, StateHash>,
     pub dials: Vec<usize>,
 }
@@ -166,6 +175,7 @@ impl<S: Server> World<S> {
             frozen_until: Time::ZERO,
             blocked: [false; 2],
             story: vec![],
+            restarts: 0,
             hashes: BTreeMap::new(),
             dials: vec![],
         });
@@ -241,12 +251,25 @@ impl<S: Server> World<S> {
                     let member = Member(*next_member);
                     *next_member += 1;
                     server.open(*now, member, &proven.hello);
-                    wire.there = Some(There { link: Link::new(*now, carrier), member, closed: false });
+                    let extra_at = now.plus_micros(EXTRA_AFTER_US);
+                    wire.there = Some(There {
+                        link: Link::new(*now, carrier),
+                        member,
+                        closed: false,
+                        carrier,
+                        extra_at: (carrier == Carrier::Stream).then_some(extra_at),
+                    });
                     let answer = Answer::Welcome.to_bytes();
                     wire.news.push((now.plus_micros(WAY_US), News::Answer(answer)));
+                    if carrier == Carrier::Stream {
+                        wire.news.push((extra_at, News::Datagrams));
+                    }
                 }
             }
             let Some(there) = &mut wire.there else { continue };
+            if there.extra_at.take_if(|at| *at <= *now).is_some() {
+                let _ = there.link.handle(*now, link::Input::Datagrams(true));
+            }
             while let Some((_, way)) = wire.net.poll_outgoing(*now, &mut buf) {
                 let _ = there.link.handle(*now, way_to_input(way, &buf));
             }
@@ -298,13 +321,14 @@ impl<S: Server> World<S> {
             for (_, news) in due {
                 let carried = match &news {
                     News::Answer(bytes) => Carried::Answer(bytes),
+                    News::Datagrams => Carried::Datagrams(true),
                     News::Gone => Carried::Gone("the carrier ended"),
                 };
                 player.client.handle(*now, Input::Carrier(wire.attempt, carried));
             }
             while let Some((_, way)) = wire.net.poll_incoming(*now, &mut buf) {
                 let carried = match way {
-                    Way::Datagram => Carried::Datagram(&buf),
+                    Way::Datagram | Way::Socket => Carried::Datagram(&buf),
                     Way::Stream(lane) => Carried::Stream(lane, &buf),
                 };
                 player.client.handle(*now, Input::Carrier(wire.attempt, carried));
@@ -341,7 +365,10 @@ impl<S: Server> World<S> {
                         hung_up,
                     });
                 }
-                Output::Datagram(attempt) => self.carry(number, attempt, Way::Datagram, &buf),
+                Output::Datagram(attempt) => {
+                    let way = Way::of_datagram(ROUTES[player.client.route()]);
+                    self.carry(number, attempt, way, &buf);
+                }
                 Output::Stream(attempt, lane) => self.carry(number, attempt, Way::Stream(lane), &buf),
                 Output::HangUp(attempt) => {
                     let ours = |wire: &&mut Wire| wire.owner == number && wire.attempt == attempt;
@@ -394,6 +421,10 @@ impl<S: Side> Player<S> {
         }
         if let Some((tick, hash)) = self.client.side().and_then(agreed) {
             // A session that begins anew has other states.
+            if self.restarts != self.client.totals().restarts {
+                self.restarts = self.client.totals().restarts;
+                self.hashes.clear();
+            }
             self.hashes.split_off(&tick);
             self.hashes.insert(tick, hash);
         }
@@ -402,7 +433,7 @@ impl<S: Side> Player<S> {
 
 fn way_to_input(way: Way, bytes: &[u8]) -> link::Input<'_> {
     match way {
-        Way::Datagram => link::Input::Datagram(bytes),
+        Way::Datagram | Way::Socket => link::Input::Datagram(bytes),
         Way::Stream(LaneId(lane)) => link::Input::Stream(LaneId(lane), bytes),
     }
 }
@@ -424,7 +455,7 @@ fn drain_link<S: Server>(
         match there.link.poll_output(&mut buf) {
             link::Output::Datagram if swallows => {}
             link::Output::Stream(_) if swallows => {}
-            link::Output::Datagram => net.incoming(now, (), Way::Datagram, &buf),
+            link::Output::Datagram => net.incoming(now, (), Way::of_datagram(there.carrier), &buf),
             link::Output::Stream(lane) => net.incoming(now, (), Way::Stream(lane), &buf),
             link::Output::Message(channel) => server.message(now, there.member, channel, &buf),
             link::Output::Closed(why) if !there.closed => {

@@ -127,11 +127,13 @@ fn every_room_converges_and_replays() {
         let mut trial = arena(seed, &first, 2 + rng.below(5));
         let carriers = [Carrier::Datagrams, Carrier::DatagramsAndStreams, Carrier::Stream];
         trial.set_carrier(carriers[seed as usize % 3]);
+        trial.set_extra_sockets(rng.below(5) as usize);
         let mut shown = Shown::default();
         trial.run_millis(2_000 + rng.below(2_000), &mut shown);
         trial.join(&Setup { seed, ..SETUP }, bot(seed));
         trial.leave(0, rng.chance(1, 2));
         trial.set_profile(second.parse().unwrap());
+        trial.set_extra_sockets(rng.below(5) as usize);
         trial.run_millis(2_000 + rng.below(2_000), &mut shown);
         trial.rejoin(0);
         trial.set_profile("rtt=50ms".parse().unwrap());

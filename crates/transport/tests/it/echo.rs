@@ -260,16 +260,21 @@ impl App for Client {
     }
 }
 
-/// Runs a client until its link has ended, in a thread of its own: whoever calls this may be in a runtime.
+/// Runs a client until its link has ended.
 pub fn run_client(to: &Locator, key: &AccessKey, hello: &Hello, mut client: Client) -> Client {
+    run_app(to, key, hello, &mut client);
+    client
+}
+
+/// Runs any client until it is done, in a thread of its own: whoever calls this may be in a runtime.
+pub fn run_app(to: &Locator, key: &AccessKey, hello: &Hello, app: &mut (impl App + Send)) {
     let run = || {
         block_on(async {
             let clock = Clock::start();
             let mut hub = Hub::new(clock, None);
             hub.add(to.dial(clock.now(), key, hello).await.unwrap());
-            hub.run(&mut client).await.unwrap();
+            hub.run(app).await.unwrap();
         });
     };
     std::thread::scope(|scope| scope.spawn(run).join()).unwrap();
-    client
 }

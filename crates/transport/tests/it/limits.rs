@@ -28,7 +28,7 @@ use crate::stranger::{hello_of, sealed_first, seconds_from_now};
 const IN_VAIN: Duration = Duration::from_secs(10);
 
 /// How the next link of the server ends.
-fn next_end(server: &Server) -> Ended {
+pub fn next_end(server: &Server) -> Ended {
     server.ended.lock().unwrap().recv_timeout(IN_VAIN).expect("the server ends the link")
 }
 
@@ -50,7 +50,7 @@ fn limit(what: &'static str) -> Ended {
 }
 
 /// Somebody else comes, is served, and leaves.
-fn others_are_served(server: &Server, scheme: Scheme) {
+pub fn others_are_served(server: &Server, scheme: Scheme) {
     let client = Client::new(vec![(Channel::Chat, b"still there?".to_vec())]);
     let client = run_client(server.locator(scheme), &AccessKey::open(), &hello(), client);
     assert_eq!(client.got.len(), 1, "{scheme:?}: {:?}", client.ended);

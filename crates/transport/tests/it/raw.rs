@@ -29,14 +29,24 @@ pub struct RawWebSocket {
 impl RawWebSocket {
     /// Connects without saying anything.
     pub async fn connect(server: &Server) -> WebSocketStream<TcpStream> {
+        RawWebSocket::ask(server, "").await.unwrap()
+    }
+
+    /// Asks for a WebSocket with this query.
+    pub async fn ask(server: &Server, query: &str) -> Result<WebSocketStream<TcpStream>, Error> {
         let stream = TcpStream::connect(server.addr(Scheme::Ws)).await.unwrap();
-        let url = format!("ws://{}/", server.addr(Scheme::Ws));
-        tokio_tungstenite::client_async(url, stream).await.unwrap().0
+        let url = format!("ws://{}/?{query}", server.addr(Scheme::Ws));
+        tokio_tungstenite::client_async(url, stream).await.map(|(socket, _)| socket)
     }
 
     /// Connects and says hello.
     pub async fn open(server: &Server) -> RawWebSocket {
-        let mut socket = RawWebSocket::connect(server).await;
+        RawWebSocket::open_with(server, "").await
+    }
+
+    /// The same, asking with this query.
+    pub async fn open_with(server: &Server, query: &str) -> RawWebSocket {
+        let mut socket = RawWebSocket::ask(server, query).await.unwrap();
         socket.send(Message::binary(first_message())).await.unwrap();
         assert!(socket.next().await.unwrap().unwrap().is_binary());
         RawWebSocket { socket, link: Link::new(Time::ZERO, Carrier::Stream) }

@@ -115,6 +115,11 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// What is left for a carrier that sends again what the network has lost (TCP): as [`Profile::without_loss`], but losses delay.
+    pub fn of_stream(&self) -> Profile {
+        Profile { loss: self.loss, ..self.without_loss() }
+    }
+
     /// What is left for a carrier that neither loses nor repeats nor reorders (a stream): latency, jitter, and the
     /// bottleneck with a queue in which everything waits.
     pub fn without_loss(&self) -> Profile {

@@ -15,6 +15,7 @@ const status = (more: Partial<ShownStatus>): ShownStatus => ({
   progress: 0,
   ticks_per_second: 60,
   watchers: 0,
+  pace: 100,
   restarts: 0,
   ...more,
 });

@@ -1,5 +1,6 @@
 // What is said at a gateway and at the host of a session: docs/sessions.md has all of it.
 
+import { randomHex } from "../hex";
 import type { Mode } from "../worker/messages";
 
 /** 32 hexadecimal digits each. */
@@ -213,5 +214,5 @@ export function readEnvelope(text: unknown): Envelope | null {
 
 /** 32 random hexadecimal digits. */
 export function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return randomHex(16);
 }

@@ -9,6 +9,8 @@ import { openWebTransport } from "./webtransport";
 export interface CarrierEvents {
   answer(bytes: Uint8Array): void;
   datagram(bytes: Uint8Array): void;
+  /** Whether a WebSocket has extra sockets for datagrams from now on. */
+  datagrams(carried: boolean): void;
   stream(lane: number, bytes: Uint8Array): void;
   gone(why: string): void;
 }
@@ -41,6 +43,7 @@ export function endingOnce(events: CarrierEvents): CarrierEvents {
   return {
     answer: (bytes) => void (over || events.answer(bytes)),
     datagram: (bytes) => void (over || events.datagram(bytes)),
+    datagrams: (carried) => void (over || events.datagrams(carried)),
     stream: (lane, bytes) => void (over || events.stream(lane, bytes)),
     gone(why) {
       if (over) return;

@@ -51,6 +51,8 @@ export interface Status {
   progress: number;
   ticks_per_second: number;
   watchers: number;
+  /** How fast a room goes, in percent: less than 100 where the server has too much to do. */
+  pace: number;
   /** How often the session was begun anew: the server came back without it. */
   restarts: number;
 }

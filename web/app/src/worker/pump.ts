@@ -123,6 +123,7 @@ export class Pump {
         const carrier = openCarrier(route, doors, hello, {
           answer: (bytes) => this.tell((client, now_us) => client.answer(now_us, attempt, bytes)),
           datagram: (bytes) => this.tell((client, now_us) => client.datagram(now_us, attempt, bytes)),
+          datagrams: (carried) => this.tell((client, now_us) => client.datagrams(now_us, attempt, carried)),
           stream: (lane, bytes) => this.tell((client, now_us) => client.stream(now_us, attempt, lane, bytes)),
           gone,
         });

@@ -3,6 +3,7 @@
 
 import init, { Client, Demo, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
 import module_url from "../wasm/sametick_web_bg.wasm?url";
+import { randomHex } from "../hex";
 import type { Doors, Question, ToWorker } from "./messages";
 import { Exhibition } from "./exhibition";
 import { nowUs, Pump, type Post } from "./pump";
@@ -84,11 +85,9 @@ function answer(question: Question): string {
 }
 
 function join({ options, doors, token, claim }: Extract<ToWorker, { kind: "join" }>): Pump {
-  const random = crypto.getRandomValues(new Uint8Array(32));
-  const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
   const { pass, ...rest } = options;
   const client = new Client(
-    JSON.stringify({ ...rest, ...(pass && { pass }), token, claim, unix_ms: Date.now(), now_us: nowUs(), random: hex }),
+    JSON.stringify({ ...rest, ...(pass && { pass }), token, claim, unix_ms: Date.now(), now_us: nowUs(), random: randomHex(32) }),
   );
   if (pass) told = doors;
   // The first dial uses what the page has just read; after that the server may be another one.

@@ -1,0 +1,5 @@
+// Random bytes as hexadecimal digits: keys, names and seeds.
+
+export function randomHex(bytes: number): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(bytes)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
