@@ -165,7 +165,7 @@ fn silence(workspace: &Workspace, packets: u64) -> Result<()> {
 }
 
 fn attacks(workspace: &Workspace, times: u64) -> Result<()> {
-    let test = ["-p", "sametick", "--test", "it", "attacks::", "--", "--test-threads", "1"];
+    let test = ["-p", "sametick", "--test", "it", "--", "attacks::", "crowds::", "--test-threads", "1"];
     release_test(workspace, &test, "SAMETICK_ATTACK_TIMES", times)
 }
 

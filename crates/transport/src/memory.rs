@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use sametick_wire::Carrier;
 
 use crate::endpoint::{CALL, Gone, LinkId, Talk};
-use crate::tasks::{Command, Event, Inbox, Reporter, TaskEndpoint, connection, reports};
+use crate::tasks::{Command, Event, Inbox, Reporter, TaskEndpoint, reports};
 
 /// What a memory endpoint calls its address.
 const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
@@ -27,9 +27,9 @@ pub fn listen(carrier: Carrier) -> (TaskEndpoint<()>, Dialer) {
 impl Dialer {
     /// Calls the listener. Needs a runtime: a task carries the bytes.
     pub fn connect(&self, hello: Vec<u8>) -> TaskEndpoint<()> {
-        let (ours, our_inbox) = connection();
-        let (theirs, their_inbox) = connection();
         let (reporter, events) = reports();
+        let (ours, our_inbox) = reporter.connection();
+        let (theirs, their_inbox) = self.server.connection();
         let (client, server) = (reporter.clone(), self.server.clone());
         tokio::spawn(async move {
             let link = server.new_link();

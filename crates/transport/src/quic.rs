@@ -18,7 +18,7 @@ use crate::filter::{Filter, Issuer};
 use crate::keeper::Keeper;
 use crate::places::Places;
 use crate::sessions::{LANES, Session, call, serve};
-use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
+use crate::tasks::{Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{self, Certificate, Trust};
 
 /// What both sides call this protocol.
@@ -145,8 +145,8 @@ pub fn connect(
     }));
     let connecting = endpoint.connect_with(config, to, host).map_err(io::Error::other)?;
     let local_addr = endpoint.local_addr()?;
-    let (outbox, inbox) = connection();
     let (reporter, events) = reports();
+    let (outbox, inbox) = reporter.connection();
     let connecting = async { connecting.await.map_err(connection_error) };
     let call = call(connecting, CALL, hello, inbox, reporter.clone());
     tokio::spawn(async move {

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::endpoint::{Gone, LinkId};
 use crate::pace::Pace;
 use crate::places::Place;
-use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, connection, cost};
+use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, cost};
 
 /// How many lanes a link has: one for each reliable channel.
 pub(crate) const LANES: usize = 4;
@@ -65,7 +65,7 @@ type Lanes<S> = [Lane<S>; LANES];
 pub(crate) async fn serve<S: Session>(session: S, _place: Place, reporter: Reporter) {
     match tokio::time::timeout(HELLO_DEADLINE, accept_lanes(&session)).await {
         Ok(Ok((lanes, hello))) => {
-            let (outbox, inbox) = connection();
+            let (outbox, inbox) = reporter.connection();
             let (link, from) = (reporter.new_link(), session.remote());
             if reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await {
                 let why = answered(&session, link, lanes, inbox, &reporter).await;

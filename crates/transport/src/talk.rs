@@ -16,7 +16,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 use crate::endpoint::{Gone, LinkId, Talk, Words};
 use crate::pace::Pace;
 use crate::places::Place;
-use crate::tasks::{Event, LAST_WORDS, Reporter, Running, connection};
+use crate::tasks::{Event, LAST_WORDS, Reporter, Running};
 use crate::websocket::{
     IDLE, Io, MAX_MESSAGE, MESSAGE_BURST, MESSAGES_PER_SECOND, Reader, config, failed, open, write,
 };
@@ -39,7 +39,7 @@ pub(crate) async fn serve_talk<S: Io>(
 ) -> Option<()> {
     let config = config().max_message_size(Some(MAX_READ)).max_frame_size(Some(MAX_READ));
     let (writer, reader) = open(stream, early, config).await;
-    let (outbox, mut inbox) = connection();
+    let (outbox, mut inbox) = reporter.connection();
     let link = reporter.new_link();
     let talk = Talk::Began { from, target };
     reporter.report(Event::Talk { link, talk, outbox: Some(outbox) }).await.then_some(())?;

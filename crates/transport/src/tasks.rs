@@ -23,6 +23,11 @@ const MAX_AT_ONCE: usize = 256;
 /// How much may wait to be written to one connection; whoever reads more slowly than that is dropped.
 pub const MAX_UNWRITTEN: usize = 256 << 10;
 
+/// How much may wait for all connections of an endpoint together. When more does, those are dropped that let more wait than
+/// [`FAIR_UNWRITTEN`].
+const MAX_ALL_UNWRITTEN: usize = 64 << 20;
+const FAIR_UNWRITTEN: usize = 16 << 10;
+
 /// What each piece counts for besides its bytes: about what it costs to keep one.
 const PIECE_COST: usize = 64;
 
@@ -86,21 +91,48 @@ pub(crate) enum Command {
 /// longer than [`LAST_WORDS`].
 pub(crate) struct Outbox {
     commands: mpsc::UnboundedSender<Command>,
-    unwritten: Arc<AtomicUsize>,
+    unwritten: Arc<Unwritten>,
     _alive: oneshot::Sender<()>,
 }
 
 /// The task's end of it.
 pub(crate) struct Inbox {
     commands: mpsc::UnboundedReceiver<Command>,
-    unwritten: Arc<AtomicUsize>,
+    unwritten: Arc<Unwritten>,
     alive: Option<oneshot::Receiver<()>>,
 }
 
-pub(crate) fn connection() -> (Outbox, Inbox) {
+/// Counts what waits to be written to a connection, and to all of its endpoint.
+struct Unwritten {
+    own: AtomicUsize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Unwritten {
+    /// Counts a piece by its cost. False if too much waits with it.
+    fn add(&self, cost: usize) -> bool {
+        let own = self.own.fetch_add(cost, Ordering::Relaxed) + cost;
+        let all = self.all.fetch_add(cost, Ordering::Relaxed) + cost;
+        own <= MAX_UNWRITTEN && (own <= FAIR_UNWRITTEN || all <= MAX_ALL_UNWRITTEN)
+    }
+
+    fn subtract(&self, cost: usize) {
+        self.own.fetch_sub(cost, Ordering::Relaxed);
+        self.all.fetch_sub(cost, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+/// The two ends of the way to a connection's task; `all` counts what waits for all connections.
+fn connection(all: Arc<AtomicUsize>) -> (Outbox, Inbox) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let (_alive, alive) = oneshot::channel();
-    let unwritten = Arc::new(AtomicUsize::new(0));
+    let unwritten = Arc::new(Unwritten { own: AtomicUsize::new(0), all });
     let outbox = Outbox { commands: sender, unwritten: unwritten.clone(), _alive };
     (outbox, Inbox { commands: receiver, unwritten, alive: Some(alive) })
 }
@@ -114,8 +146,8 @@ impl Outbox {
     /// Sends a datagram on an extra socket, unless too much waits there already.
     fn send_datagram(&self, bytes: &[u8]) {
         let cost = cost(bytes.len());
-        if self.unwritten.load(Ordering::Relaxed) + cost <= MAX_EXTRA_UNWRITTEN {
-            self.unwritten.fetch_add(cost, Ordering::Relaxed);
+        if self.unwritten.own.load(Ordering::Relaxed) + cost <= MAX_EXTRA_UNWRITTEN {
+            self.unwritten.add(cost);
             // A task that has ended says so itself.
             let _ = self.commands.send(Command::Stream(LaneId(0), bytes.to_vec()));
         }
@@ -123,8 +155,7 @@ impl Outbox {
 
     /// False if too much waits already.
     fn send(&self, command: Command) -> bool {
-        let cost = cost(command.len());
-        if self.unwritten.fetch_add(cost, Ordering::Relaxed) + cost > MAX_UNWRITTEN {
+        if !self.unwritten.add(cost(command.len())) {
             return false;
         }
         // A task that has ended says so itself.
@@ -180,12 +211,12 @@ impl Inbox {
 }
 
 /// Counts what has been written, so that [`Outbox`] knows what has not.
-pub(crate) struct Meter(Arc<AtomicUsize>);
+pub(crate) struct Meter(Arc<Unwritten>);
 
 impl Meter {
     /// Notes what has been written, by its [`cost`].
     pub fn written(&self, cost: usize) {
-        self.0.fetch_sub(cost, Ordering::Relaxed);
+        self.0.subtract(cost);
     }
 }
 
@@ -195,6 +226,7 @@ pub(crate) struct Reporter {
     events: mpsc::Sender<Event>,
     next_link: Arc<AtomicU64>,
     ignored: Arc<AtomicU64>,
+    unwritten: Arc<AtomicUsize>,
     /// The links that can have extra sockets.
     pub extras: Extras,
 }
@@ -208,6 +240,7 @@ pub(crate) fn reports() -> (Reporter, Events) {
         events: sender,
         next_link: Arc::default(),
         ignored: Arc::default(),
+        unwritten: Arc::default(),
         extras: Extras::default(),
     };
     (reporter, Events(receiver))
@@ -216,6 +249,11 @@ pub(crate) fn reports() -> (Reporter, Events) {
 impl Reporter {
     pub fn new_link(&self) -> LinkId {
         LinkId(self.next_link.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A connection of this endpoint.
+    pub fn connection(&self) -> (Outbox, Inbox) {
+        connection(self.unwritten.clone())
     }
 
     /// Hands an event over; waits while too many wait. False when the endpoint is gone.
@@ -428,5 +466,32 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_that_let_much_wait_are_dropped_when_all_let_too_much_wait() {
+        let (reporter, _events) = reports();
+        let piece = || Command::Datagram(vec![0; FAIR_UNWRITTEN / 2 - PIECE_COST]);
+        let mut slow = Vec::new();
+        let mut first_refused = None;
+        for number in 0..MAX_ALL_UNWRITTEN / MAX_UNWRITTEN + 8 {
+            let (outbox, inbox) = reporter.connection();
+            let taken = (0..).take_while(|_| outbox.send(piece())).count();
+            if taken < MAX_UNWRITTEN / (FAIR_UNWRITTEN / 2) {
+                first_refused = first_refused.or(Some(number));
+            }
+            assert!(taken >= 2, "a fair share is taken: {taken}");
+            slow.push((outbox, inbox));
+        }
+        assert!(first_refused.is_some_and(|number| number <= MAX_ALL_UNWRITTEN / MAX_UNWRITTEN));
+        drop(slow);
+        assert_eq!(reporter.unwritten.load(Ordering::Relaxed), 0, "what is gone does not count");
+        let (outbox, _inbox) = reporter.connection();
+        assert!((0..20).all(|_| outbox.send(piece())));
     }
 }

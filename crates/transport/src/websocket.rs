@@ -27,8 +27,7 @@ use crate::places::Place;
 use crate::sessions::{ANSWER_DEADLINE, HELLO_DEADLINE};
 use crate::site::Site;
 use crate::tasks::{
-    Command, Event, Inbox, LAST_WORDS, MAX_UNWRITTEN, Reporter, Running, TaskEndpoint, connection, cost,
-    reports,
+    Command, Event, Inbox, LAST_WORDS, MAX_UNWRITTEN, Reporter, Running, TaskEndpoint, cost, reports,
 };
 use crate::tls::{Certificate, Trust, client_config};
 
@@ -116,7 +115,7 @@ async fn run_extra<S: Io>(
     reporter: &Reporter,
     pace: Option<Pace>,
 ) {
-    let (outbox, inbox) = connection();
+    let (outbox, inbox) = reporter.connection();
     let extra = reporter.new_link();
     if reporter.report(Event::Extra { link, extra, outbox }).await {
         run(Socket::Extra(link, extra), writer, reader, inbox, reporter, pace).await;
@@ -142,7 +141,7 @@ async fn accept<S: Io>(
     (hello, name): (Vec<u8>, Option<LinkName>),
     reporter: &Reporter,
 ) -> Option<()> {
-    let (outbox, mut inbox) = connection();
+    let (outbox, mut inbox) = reporter.connection();
     let link = reporter.new_link();
     reporter.report(Event::Hello { link, from, bytes: hello, outbox }).await.then_some(())?;
     let why = match inbox.next().await {
@@ -184,8 +183,8 @@ pub fn connect(
     };
     let url = format!("{}://{authority}/", if tls.is_some() { "wss" } else { "ws" });
     let server = Arc::new(Server { to, tls, url, name: LinkName::random() });
-    let (outbox, inbox) = connection();
     let (reporter, events) = reports();
+    let (outbox, inbox) = reporter.connection();
     let report = reporter.clone();
     let _ = reporter.new_link(); // It is `CALL`.
     tokio::spawn(async move {

@@ -19,7 +19,7 @@ use crate::places::Places;
 use crate::quic;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::site::Origins;
-use crate::tasks::{Reporter, Running, TaskEndpoint, connection, reports};
+use crate::tasks::{Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{self, Certificate, Trust};
 
 /// The request must be here by then.
@@ -114,8 +114,8 @@ pub fn connect(authority: &str, trust: Trust, hello: Vec<u8>) -> io::Result<Task
     let endpoint = Endpoint::client(config)?;
     let local_addr = endpoint.local_addr()?;
     let url = format!("https://{authority}/");
-    let (outbox, inbox) = connection();
     let (reporter, events) = reports();
+    let (outbox, inbox) = reporter.connection();
     let report = reporter.clone();
     tokio::spawn(async move {
         let connecting = async { endpoint.connect(url).await.map(Arc::new).map_err(io::Error::other) };

@@ -9,12 +9,15 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
-use sametick_transport::clock::{random, unix_seconds};
+use sametick_client::{Carried, Client, Input, Output, Plan, Status};
+use sametick_lockstep::peer::{JoinAs, Peer};
+use sametick_pong::{Pong, Setup};
+use sametick_transport::clock::{Clock, random, unix_seconds};
 use sametick_transport::noise::{Calling, Psk};
-use sametick_wire::Channel;
 use sametick_wire::access::{AccessKey, ProofId};
 use sametick_wire::codec::put_varint;
 use sametick_wire::frame::{MAX_CHUNK, put_chunk_head};
+use sametick_wire::{Carrier, Channel, LaneId};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -215,8 +218,8 @@ fn unfinished(chunk: usize) -> Vec<u8> {
 }
 
 /// Writes until the server has enough, or time is up.
-async fn hoard(to: SocketAddr, until: Instant) -> u64 {
-    let Some(mut socket) = link(to).await else { return 0 };
+async fn hoard(socket: Option<WebSocketStream<TcpStream>>, until: Instant) -> u64 {
+    let Some(mut socket) = socket else { return 0 };
     let mut sent = 0;
     let writing = async {
         for chunk in 0.. {
@@ -235,8 +238,13 @@ async fn hoard(to: SocketAddr, until: Instant) -> u64 {
 /// Links that never join, each with four messages of 16 MiB that never end.
 fn hoards(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
+    sum_of((0..30 * times()).map(|_| async move { hoard(link(to).await, until).await }))
+}
+
+/// Runs them all at once. Returns how many bytes they have sent together.
+fn sum_of(links: impl Iterator<Item = impl Future<Output = u64> + Send + 'static>) -> u64 {
     block_on(async move {
-        let links: Vec<_> = (0..30 * times()).map(|_| tokio::spawn(hoard(to, until))).collect();
+        let links: Vec<_> = links.map(tokio::spawn).collect();
         let mut sent = 0;
         for link in links {
             sent += link.await.unwrap();
@@ -249,6 +257,95 @@ fn hoards(up: &Up) -> u64 {
 fn messages_without_an_end_take_no_memory() {
     let stage = Stage::start();
     let cost = stage.attack("unfinished messages", hoards);
+    stage.assert_held(&cost);
+}
+
+/// A WebSocket whose link plays in a session of its own.
+async fn joined(to: SocketAddr, session: String) -> Option<WebSocketStream<TcpStream>> {
+    let clock = Clock::start();
+    let join = JoinAs {
+        setup: Setup::default(),
+        seed: 0,
+        seats: 2,
+        wait_for: 1,
+        name: "attacker".into(),
+        commit: String::new(),
+        watch: false,
+        listed: false,
+    };
+    let plan = Plan {
+        session,
+        join,
+        key: AccessKey::open(),
+        pass: None,
+        routes: vec![Carrier::Stream],
+        unix_s: unix_seconds(),
+        random: random(),
+    };
+    let mut client: Client<Peer<Pong>> = Client::new(clock.now(), plan).unwrap();
+    let (mut socket, mut buf, mut is_answered) = (None, Vec::new(), false);
+    while client.status() != Status::Playing {
+        match client.poll_output(&mut buf) {
+            Output::Dial(..) => {
+                let stream = TcpStream::connect(to).await.ok()?;
+                let opened = tokio_tungstenite::client_async(format!("ws://{to}/ws"), stream).await.ok()?.0;
+                socket = Some(opened);
+                socket.as_mut()?.send(Message::binary(buf.clone())).await.ok()?;
+            }
+            Output::Stream(..) => socket.as_mut()?.send(Message::binary(buf.clone())).await.ok()?,
+            Output::WantInput(_) => client.handle(clock.now(), Input::Local(Default::default())),
+            Output::WakeAt(at) => {
+                let heard = tokio::time::timeout_at(clock.instant(at).into(), socket.as_mut()?.next()).await;
+                let Ok(heard) = heard else {
+                    client.handle(clock.now(), Input::Timeout);
+                    continue;
+                };
+                let Message::Binary(bytes) = heard?.ok()? else { continue };
+                let carried =
+                    if is_answered { Carried::Stream(LaneId(0), &bytes) } else { Carried::Answer(&bytes) };
+                is_answered = true;
+                client.handle(clock.now(), Input::Carrier(client.attempt(), carried));
+            }
+            Output::Datagram(_) | Output::HangUp(_) | Output::Done => return None,
+        }
+    }
+    socket
+}
+
+/// Players, each with four messages of 16 MiB that never end.
+fn joined_hoards(up: &Up) -> u64 {
+    let (to, until) = (up.addr, Instant::now() + attack_for());
+    let links = (0..20 * times()).map(|number| async move {
+        let socket = joined(to, format!("hoard-{number}")).await;
+        hoard(socket, until).await
+    });
+    sum_of(links)
+}
+
+#[test]
+fn messages_of_players_without_an_end_take_no_memory() {
+    let stage = Stage::start();
+    let cost = stage.attack("unfinished messages of players", joined_hoards);
+    assert!(cost.sent > 30 << 20, "they are players, who may send much: {cost:?}");
+    stage.assert_held(&cost);
+}
+
+/// Players who read nothing, while the server has more and more for them.
+fn deaf_watchers(up: &Up) -> u64 {
+    let (to, until) = (up.addr, Instant::now() + attack_for());
+    let links = (0..40 * times()).map(|number| async move {
+        let socket = joined(to, format!("deaf-{number}")).await;
+        tokio::time::sleep_until(until.into()).await;
+        u64::from(socket.is_some())
+    });
+    sum_of(links)
+}
+
+#[test]
+fn players_who_do_not_listen_take_no_memory() {
+    let stage = Stage::start();
+    let cost = stage.attack("players who do not listen", deaf_watchers);
+    assert!(cost.sent >= 30, "so many got in: {cost:?}");
     stage.assert_held(&cost);
 }
 

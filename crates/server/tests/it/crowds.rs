@@ -6,12 +6,20 @@ use crate::everyone::{Socket, block_on};
 use crate::process::{Folder, command, run};
 use crate::web::Up;
 
-const ROOMS: usize = 120;
+/// How many rooms, and for how many seconds others play beside them: in `cargo xtask long attacks` so many times the 256 rooms with
+/// which this was found.
+fn size() -> (usize, &'static str) {
+    match std::env::var("SAMETICK_ATTACK_TIMES") {
+        Ok(times) => (256 * times.parse::<usize>().expect("a number of times"), "30"),
+        Err(_) => (120, "5"),
+    }
+}
 
 /// Plays pong for a while. Returns how many ticks were played by all, and how many of their inputs came too late.
 fn play(url: &str, session: &str) -> (u64, u64) {
-    let args =
-        ["bot", "pong", "--connect", url, "--session", session, "--count", "4", "--seconds", "5", "--json"];
+    let seconds = size().1;
+    let args = ["bot", "pong", "--connect", url, "--session", session, "--count", "4", "--seconds", seconds];
+    let args = [&args[..], &["--json"]].concat();
     let output = run(&mut command(&args));
     let report: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
@@ -25,12 +33,14 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], None);
     let url = up.native("udp");
+    let (rooms, _) = size();
     let (ticks_before, late_before) = play(&url, "before");
     let (ticks, late, slowest) = block_on(async {
         let mut sockets = Vec::new();
-        for room in 0..ROOMS {
+        for room in 0..rooms {
             let path = format!("crowd-{room}/ws?game=arena&name=x&setup=%7B%22bots%22:255%7D");
-            let mut socket = Socket::open(&up, &path).await.unwrap();
+            // One address has so many connections, and no more.
+            let Ok(mut socket) = Socket::open(&up, &path).await else { continue };
             let is_told =
                 |said: &Value| said["kind"] == "welcome" || said.to_string().contains("more of this server");
             socket.hear_of(is_told).await;
@@ -48,10 +58,12 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
         (played.0, played.1, slowest)
     });
     println!(
-        "{late_before} of {ticks_before} inputs late before, {late} of {ticks} beside {ROOMS} rooms at {slowest} %"
+        "{late_before} of {ticks_before} inputs late before, {late} of {ticks} beside {rooms} rooms at {slowest} %"
     );
     assert!(slowest < 100);
     assert!(ticks * 10 >= ticks_before * 8, "{ticks} ticks, {ticks_before} before");
-    // A machine with other work makes some late; a thread that rooms have to themselves makes nearly all of them late.
-    assert!(late * 2 <= ticks, "{late} of {ticks} inputs came too late, {late_before} before");
+    // A machine with other work makes some late; a thread that rooms have to themselves makes nearly all of them late. On a machine
+    // that does nothing else, none of them may be.
+    let most = if std::env::var_os("SAMETICK_ATTACK_TIMES").is_some() { ticks / 100 } else { ticks / 2 };
+    assert!(late <= late_before + most, "{late} of {ticks} inputs came too late, {late_before} before");
 }

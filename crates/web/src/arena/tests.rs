@@ -244,6 +244,7 @@ fn a_page_plays_in_a_room_at_sixty_frames_a_second() {
     talk.run(1_000);
     assert_eq!((&talk.status["state"], &talk.status["seat"]), (&"playing".into(), &0.into()));
     assert_eq!(talk.status["ticks_per_second"], 60);
+    assert_eq!(talk.status["pace"], 100);
     let before = talk.frames.len();
     talk.run(1_000);
     assert_eq!(talk.frames.len() - before, 60);
