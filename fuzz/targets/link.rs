@@ -64,6 +64,8 @@ impl End {
                 let _ = self.link.send(self.now, channel, part);
                 Ok(())
             }
+            // A carrier of one stream gains and loses its extra sockets.
+            6 if argument == 2 => self.link.handle(self.now, Input::Datagrams(part.len() % 2 == 0)),
             6 if argument == 3 => {
                 self.link.close(self.now, 1, &String::from_utf8_lossy(part));
                 Ok(())

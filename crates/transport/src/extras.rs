@@ -9,12 +9,10 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sametick_wire::hex::{from_hex, to_hex};
+use sametick_wire::link::EXTRA_SOCKETS;
 
 use crate::clock::random;
 use crate::endpoint::LinkId;
-
-/// How many a link may have, and has if the server has room for them.
-pub const MAX_EXTRA: usize = 4;
 
 /// What may wait to be written to one of them: a few datagrams. What comes while more waits is dropped, as a full queue does.
 pub(crate) const MAX_EXTRA_UNWRITTEN: usize = 16 << 10;
@@ -84,10 +82,10 @@ impl Extras {
         }
     }
 
-    /// Adds a socket to a link that is open and has fewer than [`MAX_EXTRA`].
+    /// Adds a socket to a link that is open and has fewer than [`EXTRA_SOCKETS`].
     pub fn add(&self, name: LinkName) -> Option<Extra> {
         let mut table = self.table();
-        let named = table.get_mut(&name).filter(|named| named.extra < MAX_EXTRA)?;
+        let named = table.get_mut(&name).filter(|named| named.extra < EXTRA_SOCKETS)?;
         named.extra += 1;
         let link = named.link;
         drop(table);
@@ -145,7 +143,7 @@ mod tests {
         assert!(extras.add(name).is_none(), "the link is not open yet");
         let entered = extras.enter(name, LinkId(7)).unwrap();
         assert!(extras.enter(name, LinkId(8)).is_none(), "another link has this name");
-        let mut sockets: Vec<Extra> = (0..MAX_EXTRA).map(|_| extras.add(name).unwrap()).collect();
+        let mut sockets: Vec<Extra> = (0..EXTRA_SOCKETS).map(|_| extras.add(name).unwrap()).collect();
         assert!(sockets.iter().all(|socket| socket.link == LinkId(7)));
         assert!(extras.add(name).is_none(), "it has enough");
         sockets.pop();

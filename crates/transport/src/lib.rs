@@ -22,7 +22,7 @@ pub mod bell;
 pub mod clock;
 pub mod dial;
 pub mod endpoint;
-pub mod extras;
+mod extras;
 pub mod fetch;
 pub mod files;
 mod filter;

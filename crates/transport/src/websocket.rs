@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt, stream::SplitSink, stream::SplitStream};
 use rustls::pki_types::ServerName;
 use sametick_wire::hello::{MAX_ANSWER, MAX_HELLO};
+use sametick_wire::link::EXTRA_SOCKETS;
 use sametick_wire::{Carrier, LaneId};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,7 +21,7 @@ use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use crate::endpoint::{CALL, Gone, LinkId, Words};
-use crate::extras::{Extra, LinkName, MAX_EXTRA};
+use crate::extras::{Extra, LinkName};
 use crate::http;
 use crate::pace::{Pace, Paced};
 use crate::places::Place;
@@ -261,7 +262,7 @@ async fn call<S: Io>(
             match reporter.report(Event::Answer { link: CALL, bytes: answer }).await {
                 true => {
                     let extra = || Running::spawn(server.clone().run_extra(reporter.clone()));
-                    let _extra: [Running; MAX_EXTRA] = std::array::from_fn(|_| extra());
+                    let _extra: [Running; EXTRA_SOCKETS] = std::array::from_fn(|_| extra());
                     run(Socket::Main(CALL), writer, reader, inbox, reporter, None).await
                 }
                 false => Gone::Closed,

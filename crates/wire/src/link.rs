@@ -30,6 +30,9 @@ pub const TIME_OUT_US: u64 = 10_000_000;
 /// A silent side says something this often, so that ten lost packets in a row are needed for a false time-out.
 pub const KEEP_ALIVE_US: u64 = 1_000_000;
 
+/// How many extra sockets carry the datagrams of a WebSocket link. Each more than halves what is late (docs/benchmarks.md).
+pub const EXTRA_SOCKETS: usize = 4;
+
 /// How often a close is sent over raw datagrams before we stop waiting for its ack, and how far apart.
 const CLOSE_TRIES: u32 = 5;
 const CLOSE_EVERY_US: u64 = 100_000;
@@ -463,8 +466,8 @@ impl Link {
         let none = Rtt::default();
         let datagrams = self.datagrams.as_ref().filter(|_| self.has_datagrams);
         let lane = self.lanes.first().map(Lane::rtt);
-        let rtts = datagrams.map(Datagrams::rtt).into_iter().chain(lane);
-        let rtt = rtts.into_iter().find(|rtt| rtt.smoothed_us().is_some()).unwrap_or(&none);
+        let mut rtts = datagrams.map(Datagrams::rtt).into_iter().chain(lane);
+        let rtt = rtts.find(|rtt| rtt.smoothed_us().is_some()).unwrap_or(&none);
         let arrivals = datagrams.map(Datagrams::arrivals);
         LinkStats {
             rtt_us: rtt.smoothed_us(),

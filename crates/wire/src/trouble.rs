@@ -5,7 +5,7 @@ use core::array;
 
 use sametick_sim::Time;
 
-use crate::link::{Carrier, LaneId};
+use crate::link::{Carrier, EXTRA_SOCKETS, LaneId};
 use crate::netem::{self, Netem, Profile};
 
 /// How bytes travel.
@@ -26,14 +26,11 @@ impl Way {
     }
 }
 
-/// How many extra sockets there are.
-const SOCKETS: usize = 4;
-
 /// One direction: datagrams suffer everything, streams only delay.
 struct Direction<K: Copy> {
     datagrams: Netem<K>,
     streams: Netem<(K, LaneId)>,
-    sockets: [Netem<K>; SOCKETS],
+    sockets: [Netem<K>; EXTRA_SOCKETS],
     next_socket: usize,
     scratch: Vec<u8>,
 }
@@ -60,7 +57,7 @@ impl<K: Copy> Direction<K> {
                 self.datagrams.send(now, key, &self.scratch);
             }
             Way::Socket => {
-                self.next_socket = (self.next_socket + 1) % SOCKETS;
+                self.next_socket = (self.next_socket + 1) % EXTRA_SOCKETS;
                 self.sockets[self.next_socket].send(now, key, bytes);
             }
             Way::Stream(lane) => self.streams.send(now, (key, lane), bytes),

@@ -30,7 +30,10 @@ fn payload(number: u32, len: usize) -> Vec<u8> {
 
 /// Sends `count` packets of `len` bytes every `INTERVAL_US` and collects what arrives, at the moment it does.
 fn run(profile: Profile, seed: u64, count: u32, len: usize) -> (Vec<Arrival>, Stats) {
-    let mut link = Netem::new(profile, seed);
+    run_on(Netem::new(profile, seed), count, len)
+}
+
+fn run_on(mut link: Netem<u32>, count: u32, len: usize) -> (Vec<Arrival>, Stats) {
     let mut arrivals = Vec::new();
     let sent_at = |number: u32| Time::from_micros(u64::from(number) * INTERVAL_US);
     for number in 0..count {
@@ -222,10 +225,27 @@ fn an_idle_bottleneck_costs_the_sending_time_only_whatever_the_queue() {
 fn without_loss_everything_arrives_once_in_order_and_no_faster_than_the_rate() {
     let profile =
         parse("rtt=80ms,jitter=30ms,loss=30%,burst=4,dup=50%,reorder=20%,corrupt=5%,rate=100kB,queue=1kB");
-    let (arrivals, stats) = run(profile.without_loss(), 8, 5_000, 200);
+    let (arrivals, stats) = run(Profile { loss: Loss::None, ..profile.of_stream() }, 8, 5_000, 200);
     assert_eq!(stats.delivered, 5_000);
     assert!((0..).zip(&arrivals).all(|(n, arrival)| arrival.number == n && arrival.bytes == payload(n, 200)));
     assert!(arrivals.last().unwrap().at >= Time::from_millis(10_000 + 10));
+}
+
+#[test]
+fn a_stream_delivers_all_in_order_and_a_loss_delays_what_is_behind_it() {
+    let profile = parse("rtt=80ms,loss=5%,dup=50%,reorder=20%,corrupt=5%");
+    let (arrivals, stats) = run_on(Netem::stream(profile, 8), 5_000, 200);
+    assert_eq!((stats.delivered, stats.duplicated, stats.corrupted), (5_000, 0, 0));
+    assert!((0..).zip(&arrivals).all(|(n, arrival)| arrival.number == n && arrival.bytes == payload(n, 200)));
+    assert_share(stats.lost, stats.sent + stats.lost, Chance::from_percent(5), 10_000);
+    let took_us = |arrival: &Arrival| arrival.at.micros_since(arrival.sent);
+    assert!(arrivals.iter().all(|arrival| took_us(arrival) >= 40_000));
+    // One that was lost takes a round trip and a quarter more, and so does what was sent right after it.
+    let late = arrivals.iter().filter(|arrival| took_us(arrival) > 40_000).count() as u64;
+    assert!(late > 2 * stats.lost, "{late} late, {} lost", stats.lost);
+    assert!(arrivals.iter().any(|arrival| took_us(arrival) >= 140_000));
+    // A line that loses everything still delivers in the end.
+    assert_eq!(run_on(Netem::stream(parse("rtt=10ms,loss=100%"), 1), 10, 5).0.len(), 10);
 }
 
 #[test]

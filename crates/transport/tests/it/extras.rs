@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 
 use futures_util::{SinkExt, StreamExt};
 use sametick_transport::dial::Scheme;
-use sametick_transport::extras::MAX_EXTRA;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Proven, Refusal};
+use sametick_wire::link::EXTRA_SOCKETS;
 use sametick_wire::{Channel, Closed, LinkStats, Time};
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
@@ -93,7 +93,7 @@ fn an_extra_socket_belongs_to_a_link_that_is_open() {
         drop(asked);
         let mut raw = RawWebSocket::open_with(&server, &format!("link={NAME}")).await;
         let mut extra = vec![];
-        for _ in 0..MAX_EXTRA {
+        for _ in 0..EXTRA_SOCKETS {
             extra.push(ask_for_extra(&server).await.unwrap());
         }
         let (status, why) = refusal(&server).await;

@@ -115,17 +115,13 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// What is left for a carrier that sends again what the network has lost (TCP): as [`Profile::without_loss`], but losses delay.
+    /// What is left for a carrier that neither loses nor repeats nor reorders (a stream): latency, jitter, losses, which delay what is
+    /// behind them, and the bottleneck with a queue in which everything waits.
     pub fn of_stream(&self) -> Profile {
-        Profile { loss: self.loss, ..self.without_loss() }
-    }
-
-    /// What is left for a carrier that neither loses nor repeats nor reorders (a stream): latency, jitter, and the
-    /// bottleneck with a queue in which everything waits.
-    pub fn without_loss(&self) -> Profile {
         Profile {
             latency_us: self.latency_us,
             jitter_us: self.jitter_us,
+            loss: self.loss,
             bandwidth: self.bandwidth.map(|bandwidth| Bandwidth { queue_bytes: None, ..bandwidth }),
             ..Profile::default()
         }

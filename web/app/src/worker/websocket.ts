@@ -5,7 +5,7 @@ import { randomHex } from "../hex";
 import { MAX_WAITING_BYTES, type Carrier, type CarrierEvents } from "./carrier";
 import type { Doors } from "./messages";
 
-/** As many as the server takes for one link. */
+/** As many as the server takes for one link (`EXTRA_SOCKETS` in crates/wire/src/link.rs). */
 const EXTRA_SOCKETS = 4;
 
 /** A datagram that finds so many bytes waiting on its socket is dropped. */
