@@ -1,7 +1,7 @@
 //! WebSocket: one ordered stream, for browsers and for networks that let nothing else through.
 //!
 //! The first binary message of each side is the hello and its answer; every later one carries bytes of lane 0. Datagrams go on
-//! [extra sockets](crate::extras).
+//! extra sockets (`extras.rs`).
 
 use std::io;
 use std::net::SocketAddr;
