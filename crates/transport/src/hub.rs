@@ -38,6 +38,9 @@ const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(3);
 /// For so long a hub listens before it does what is due, if there is so much to hear.
 const LEAST_LISTENING_US: u64 = 2_000;
 
+/// How often the runtime gets its turn to look for more: once for the sockets, once for the tasks that read from them.
+const RUNTIME_TURNS: u32 = 2;
+
 /// After everything.
 const NEVER: Time = Time::from_micros(u64::MAX);
 
@@ -140,9 +143,10 @@ impl Hub {
     /// Runs the application until it is done, or an endpoint fails for good.
     pub async fn run(&mut self, app: &mut impl App) -> io::Result<()> {
         let mut sleep = pin!(tokio::time::sleep(std::time::Duration::ZERO));
+        let mut is_rung = false;
         loop {
             let now = self.turn();
-            self.on_time(now, app);
+            self.on_time(now, is_rung, app);
             self.settle(now, app);
             app.settled(now);
             let spent_us = self.clock.now().micros_since(now).max(LEAST_LISTENING_US);
@@ -153,7 +157,6 @@ impl Hub {
             // Also when there is nothing to wait for: a timer that has gone off would go off again at once.
             let at = self.wake_at(app).unwrap_or(NEVER);
             sleep.as_mut().reset(self.clock.instant(at).into());
-            let mut is_rung = false;
             poll_fn(|cx| {
                 is_rung = self.bell.as_ref().is_some_and(|bell| bell.poll(cx).is_ready());
                 match self.poll_endpoints(cx) {
@@ -164,29 +167,34 @@ impl Hub {
             })
             .await?;
             let now = self.turn();
-            if is_rung {
-                app.handle(now, &mut self.links, Event::Timeout);
-            }
             self.settle(now, app);
-            self.listen_until(now.plus_micros(spent_us), app)?;
+            self.listen_until(now.plus_micros(spent_us), is_rung, app).await?;
         }
     }
 
     /// Takes what else has arrived before anything that is due: for as long as that took the last time, so that an application
     /// with too much to do hears of half of it, and does not answer what was said long ago.
-    fn listen_until(&mut self, until: Time, app: &mut impl App) -> io::Result<()> {
+    async fn listen_until(&mut self, until: Time, is_rung: bool, app: &mut impl App) -> io::Result<()> {
         let mut cx = Context::from_waker(Waker::noop());
+        let mut runtime_turns = 0;
         loop {
             let now = self.turn();
-            let is_due = self.wake_at(app).is_some_and(|at| at <= now);
+            let is_due = is_rung || self.wake_at(app).is_some_and(|at| at <= now);
             if !is_due || now >= until {
                 return Ok(());
             }
             match self.poll_endpoints(&mut cx) {
-                Poll::Ready(result) => result?,
+                Poll::Ready(result) => {
+                    result?;
+                    self.settle(now, app);
+                }
+                // While the application was busy, nobody has looked whether something has arrived.
+                Poll::Pending if runtime_turns < RUNTIME_TURNS => {
+                    runtime_turns += 1;
+                    tokio::task::yield_now().await;
+                }
                 Poll::Pending => return Ok(()),
             }
-            self.settle(now, app);
         }
     }
 
@@ -254,8 +262,8 @@ impl Hub {
         if later.is_empty() && links.dirty.is_empty() { ready } else { Poll::Ready(Ok(())) }
     }
 
-    /// Wakes what is due.
-    fn on_time(&mut self, now: Time, app: &mut impl App) {
+    /// Wakes what is due. The application is, too, if its bell was rung.
+    fn on_time(&mut self, now: Time, is_rung: bool, app: &mut impl App) {
         while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now)
         {
             self.timers.pop();
@@ -272,7 +280,7 @@ impl Hub {
         }
         self.give_up_unmet(now);
         self.poll_trouble(now);
-        if app.wake_at().is_some_and(|at| at <= now) {
+        if is_rung || app.wake_at().is_some_and(|at| at <= now) {
             app.handle(now, &mut self.links, Event::Timeout);
         }
     }

@@ -6,6 +6,8 @@
 //! new players get in on every transport.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
@@ -109,7 +111,9 @@ impl Stage {
     fn assert_held(&self, cost: &Cost) {
         get_in(&self.up);
         assert!(cost.memory_kb < MEMORY_KB, "memory: {cost:?}");
-        assert!(cost.logged < cost.sent.max(64 << 10), "log: {cost:?}");
+        // A few who do nothing but come and go are logged with more than they send; ten times as many are not.
+        let few = if times() > 1 { 0 } else { 64 << 10 };
+        assert!(cost.logged < cost.sent.max(few), "log: {cost:?}");
         // A machine that also does other things may be late now and then.
         assert!(cost.ticks >= 2 * (play_s() - 2) * 60 && cost.omissions <= cost.ticks / 10, "play: {cost:?}");
     }
@@ -260,8 +264,8 @@ fn messages_without_an_end_take_no_memory() {
     stage.assert_held(&cost);
 }
 
-/// A WebSocket whose link plays in a session of its own.
-async fn joined(to: SocketAddr, session: String) -> Option<WebSocketStream<TcpStream>> {
+/// A WebSocket whose link plays in a session of its own, and how many bytes that took.
+async fn joined(to: SocketAddr, session: String) -> Option<(WebSocketStream<TcpStream>, u64)> {
     let clock = Clock::start();
     let join = JoinAs {
         setup: Setup::default(),
@@ -283,16 +287,20 @@ async fn joined(to: SocketAddr, session: String) -> Option<WebSocketStream<TcpSt
         random: random(),
     };
     let mut client: Client<Peer<Pong>> = Client::new(clock.now(), plan).unwrap();
-    let (mut socket, mut buf, mut is_answered) = (None, Vec::new(), false);
+    let (mut socket, mut buf, mut is_answered, mut sent) = (None, Vec::new(), false, 0);
     while client.status() != Status::Playing {
         match client.poll_output(&mut buf) {
             Output::Dial(..) => {
                 let stream = TcpStream::connect(to).await.ok()?;
                 let opened = tokio_tungstenite::client_async(format!("ws://{to}/ws"), stream).await.ok()?.0;
                 socket = Some(opened);
+                sent += buf.len() as u64;
                 socket.as_mut()?.send(Message::binary(buf.clone())).await.ok()?;
             }
-            Output::Stream(..) => socket.as_mut()?.send(Message::binary(buf.clone())).await.ok()?,
+            Output::Stream(..) => {
+                sent += buf.len() as u64;
+                socket.as_mut()?.send(Message::binary(buf.clone())).await.ok()?;
+            }
             Output::WantInput(_) => client.handle(clock.now(), Input::Local(Default::default())),
             Output::WakeAt(at) => {
                 let heard = tokio::time::timeout_at(clock.instant(at).into(), socket.as_mut()?.next()).await;
@@ -309,14 +317,14 @@ async fn joined(to: SocketAddr, session: String) -> Option<WebSocketStream<TcpSt
             Output::Datagram(_) | Output::HangUp(_) | Output::Done => return None,
         }
     }
-    socket
+    Some((socket?, sent))
 }
 
 /// Players, each with four messages of 16 MiB that never end.
 fn joined_hoards(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
     let links = (0..20 * times()).map(|number| async move {
-        let socket = joined(to, format!("hoard-{number}")).await;
+        let socket = joined(to, format!("hoard-{number}")).await.map(|(socket, _)| socket);
         hoard(socket, until).await
     });
     sum_of(links)
@@ -333,19 +341,27 @@ fn messages_of_players_without_an_end_take_no_memory() {
 /// Players who read nothing, while the server has more and more for them.
 fn deaf_watchers(up: &Up) -> u64 {
     let (to, until) = (up.addr, Instant::now() + attack_for());
-    let links = (0..40 * times()).map(|number| async move {
-        let socket = joined(to, format!("deaf-{number}")).await;
-        tokio::time::sleep_until(until.into()).await;
-        u64::from(socket.is_some())
+    let got_in = Arc::new(AtomicUsize::new(0));
+    let links = (0..40 * times()).map(|number| {
+        let got_in = Arc::clone(&got_in);
+        async move {
+            let Some((socket, sent)) = joined(to, format!("deaf-{number}")).await else { return 0 };
+            got_in.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep_until(until.into()).await;
+            drop(socket);
+            sent
+        }
     });
-    sum_of(links)
+    let sent = sum_of(links);
+    let got_in = got_in.load(Ordering::Relaxed);
+    assert!(got_in >= 30, "only {got_in} got in");
+    sent
 }
 
 #[test]
 fn players_who_do_not_listen_take_no_memory() {
     let stage = Stage::start();
     let cost = stage.attack("players who do not listen", deaf_watchers);
-    assert!(cost.sent >= 30, "so many got in: {cost:?}");
     stage.assert_held(&cost);
 }
 

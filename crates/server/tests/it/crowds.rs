@@ -64,6 +64,6 @@ fn a_crowd_of_rooms_leaves_the_relay_its_time() {
     assert!(ticks * 10 >= ticks_before * 8, "{ticks} ticks, {ticks_before} before");
     // A machine with other work makes some late; a thread that rooms have to themselves makes nearly all of them late. On a machine
     // that does nothing else, none of them may be.
-    let most = if std::env::var_os("SAMETICK_ATTACK_TIMES").is_some() { ticks / 100 } else { ticks / 2 };
+    let most = if std::env::var_os("SAMETICK_ATTACK_TIMES").is_some() { ticks / 500 } else { ticks / 2 };
     assert!(late <= late_before + most, "{late} of {ticks} inputs came too late, {late_before} before");
 }

@@ -1,15 +1,22 @@
 //! An application that has too much to do goes on hearing.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use sametick_transport::clock::Clock;
 use sametick_transport::endpoint::{Arrival, Endpoint, LinkId, Talk, Words};
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
+use sametick_transport::site::Site;
+use sametick_transport::websocket;
 use sametick_wire::hello::{Proven, Refusal};
 use sametick_wire::{Carrier, LaneId, Time};
+use tokio_tungstenite::tungstenite::protocol::WebSocket;
+
+use crate::echo::{LOCALHOST, block_on};
+use crate::talks::Rooms;
 
 /// How many messages wait to be heard, and how long the application is busy each time that something is due.
 const MESSAGES: u32 = 1_000;
@@ -92,10 +99,71 @@ impl App for Busy {
 #[test]
 fn what_is_due_leaves_time_to_listen() {
     let mut app = Busy::default();
-    crate::echo::block_on(async {
+    block_on(async {
         let mut hub = Hub::new(Clock::start(), None);
         hub.add(Box::new(Crowd { left: MESSAGES }));
         hub.run(&mut app).await.unwrap();
     });
     assert!(app.turns < MESSAGES / 4, "heard {} messages in {} turns", app.heard, app.turns);
+}
+
+/// Something is always due; in one of the turns a client says something.
+struct Interrupted {
+    connected: mpsc::Receiver<WebSocket<TcpStream>>,
+    client: Option<WebSocket<TcpStream>>,
+    turns: u32,
+    said_in: u32,
+    heard_in: Option<u32>,
+}
+
+impl App for Interrupted {
+    fn admit(&mut self, _: Time, _: Key, _: SocketAddr, _: &Proven) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn handle(&mut self, _: Time, _: &mut Links, event: Event<'_>) {
+        let Event::Timeout = event else { return };
+        self.turns += 1;
+        if let Ok(mut client) = self.connected.try_recv() {
+            // The socket of the hub has it when this returns.
+            client.send("hear me".into()).unwrap();
+            self.client = Some(client);
+            self.said_in = self.turns;
+        }
+    }
+
+    fn talk(&mut self, _: Time, _: &mut Links, _: Key, talk: Talk) {
+        if let Talk::Said(_) = talk {
+            self.heard_in = Some(self.turns);
+        }
+    }
+
+    fn wake_at(&self) -> Option<Time> {
+        Some(Time::ZERO)
+    }
+
+    fn is_done(&self) -> bool {
+        self.heard_in.is_some()
+    }
+}
+
+#[test]
+fn what_arrives_during_a_turn_is_heard_before_the_next() {
+    let (sender, connected) = mpsc::channel();
+    let mut app = Interrupted { connected, client: None, turns: 0, said_in: 0, heard_in: None };
+    block_on(async {
+        let site = Site { pages: Some(Arc::new(Rooms)), ..Site::default() };
+        let endpoint = websocket::listen(LOCALHOST.parse().unwrap(), None, site).await.unwrap();
+        let addr = endpoint.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let stream = TcpStream::connect(addr).unwrap();
+            let url = format!("ws://{addr}/talk");
+            let (socket, _) = tokio_tungstenite::tungstenite::client(url, stream).unwrap();
+            sender.send(socket).unwrap();
+        });
+        let mut hub = Hub::new(Clock::start(), None);
+        hub.add(Box::new(endpoint));
+        hub.run(&mut app).await.unwrap();
+    });
+    assert_eq!(app.heard_in, Some(app.said_in));
 }

@@ -24,7 +24,7 @@ use crate::echo::{LOCALHOST, block_on};
 
 const IN_VAIN: Duration = Duration::from_secs(10);
 
-struct Rooms;
+pub struct Rooms;
 
 impl Pages for Rooms {
     fn answer(&self, _: &Request<()>) -> Response<Bytes> {
