@@ -40,6 +40,10 @@ pub enum JoinError {
     Full,
     /// The seat that was asked for is not free.
     Taken,
+    /// Another game is played in the session.
+    Game,
+    /// The peer's game has another shape of state, setup or input than the session's, though it has the same build id.
+    Schema,
     /// The session runs at another rate than the peer's game.
     Rate,
     /// The session has become too long for somebody to begin at its start.
@@ -54,6 +58,8 @@ impl JoinError {
         match self {
             JoinError::Full => "the session is full",
             JoinError::Taken => "that seat is taken, or there is none",
+            JoinError::Game => "another game is played in this session",
+            JoinError::Schema => "the session's game has another schema, though its build id is the same",
             JoinError::Rate => "the session runs at another tick rate",
             JoinError::Overtaken => CAME_BACK,
             JoinError::TooLong => "the session is too long to be joined from its beginning",

@@ -343,6 +343,10 @@ impl Relay {
     /// Somebody comes into a session that is there.
     fn enter(&mut self, id: SessionId, member: Member, wish: &Wish) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
+        let schema = self.doors.get(&member).map(|door| door.schema);
+        if schema != Some(room.session.facts().schema) {
+            return refuse(&mut self.outbox, member, JoinError::Schema.text());
+        }
         match room.session.join(self.now, member, wish, &mut self.outbox) {
             Ok(()) => {
                 room.empty_since = None;

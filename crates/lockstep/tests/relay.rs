@@ -58,8 +58,12 @@ fn asking(seats: u16) -> Join {
 }
 
 fn join(relay: &mut Relay, member: Member, key: SessionKey, seats: u16) -> ToPeer {
-    relay.handle(Time::ZERO, opened(member, key));
-    let join = ToRelay::Join(asking(seats));
+    join_as(relay, opened(member, key), member, asking(seats))
+}
+
+fn join_as(relay: &mut Relay, opened: Input<'_>, member: Member, join: Join) -> ToPeer {
+    relay.handle(Time::ZERO, opened);
+    let join = ToRelay::Join(join);
     relay.handle(Time::ZERO, Input::Message(member, Channel::Control, &message::to_bytes(&join)));
     let (sent, closed) = drain(relay);
     assert_eq!(closed, []);
@@ -82,6 +86,25 @@ fn builds_never_meet() {
         sent.iter().filter(|(to, channel, _)| *channel == Channel::Input && to.0 == build).count()
     };
     assert_eq!((ticks(1), ticks(2), ticks(3)), (1, 1, 1));
+}
+
+#[test]
+fn a_peer_with_another_game_schema_or_rate_is_refused() {
+    let mut relay = Relay::new(RelayConfig::default());
+    join(&mut relay, Member(1), key(1), 4);
+    let other_schema = Input::Opened(Member(2), key(1), SchemaHash::from_bytes([4; SchemaHash::LEN]));
+    let cases = [
+        (other_schema, asking(4), "another schema"),
+        (opened(Member(2), key(1)), Join { game: "other".into(), ..asking(4) }, "another game"),
+        (opened(Member(2), key(1)), Join { rate: 30, ..asking(4) }, "another tick rate"),
+    ];
+    for (opened, join, words) in cases {
+        match join_as(&mut relay, opened, Member(2), join) {
+            ToPeer::Refused { why } => assert!(why.contains(words), "{why}"),
+            other => panic!("{words}: {other:?}"),
+        }
+    }
+    assert_eq!(session(&relay, 1).unwrap().members(), 1);
 }
 
 #[test]

@@ -146,6 +146,8 @@ pub struct Welcome {
     pub age_us: u32,
     /// Lets it come back.
     pub claim: Claim,
+    /// Whether it is who its claim or its token says, and not a new player.
+    pub is_back: bool,
 }
 
 /// Who sits where.

@@ -42,6 +42,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use sametick_session::settings::{Mode, Settings};
 use sametick_sim::canon::DecodeError;
 use sametick_sim::diff::Difference;
 use sametick_sim::hash::Part;
@@ -214,6 +215,30 @@ impl Games {
     /// The newest build of a game: the one that was named last.
     pub fn named(&self, name: &str) -> Option<&dyn AnyGame> {
         self.0.iter().rev().map(|game| &**game).find(|game| game.name() == name)
+    }
+
+    /// Whether sessions can be about this; what cannot be had is said in a sentence.
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), String> {
+        let found = self.named(&settings.game).and_then(|game| Some((game, game.contest()?)));
+        let Some((game, contest)) = found else {
+            let names: Vec<&str> =
+                self.iter().filter(|game| game.contest().is_some()).map(AnyGame::name).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            return Err(format!(
+                "there are no sessions of {:?} here; there are sessions of {known}",
+                &*settings.game
+            ));
+        };
+        if settings.mode == Mode::Room && game.room().is_none() {
+            return Err(format!("{} is not played in rooms: its mode is lockstep", game.name()));
+        }
+        match settings.scenario.as_deref() {
+            Some(scenario) if !contest.scenarios().contains(&scenario) => {
+                let known = contest.scenarios().join(", ");
+                Err(format!("{} has no scenario {scenario:?}; there are {known}", game.name()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -23,6 +23,7 @@ use sametick_transport::trunk::{Event, TrunkId, Trunks};
 use sametick_wire::control;
 use sametick_wire::identity::Token;
 
+use crate::games::Games;
 use crate::hosting::{Downward, Upward};
 use catalog::Kept;
 use lists::Lists;
@@ -53,6 +54,7 @@ pub(crate) struct GatewaySide {
     next: u64,
     /// Makes addresses into something that says nothing about them.
     salt: [u8; 32],
+    games: Games,
     lists: Lists,
     wake_at: Option<Time>,
     is_ending: bool,
@@ -68,7 +70,7 @@ impl GatewaySide {
         trunks: Trunks,
         catalog: Kept,
         mut processes: Option<Processes>,
-        lists: Lists,
+        (lists, games): (Lists, Games),
     ) -> GatewaySide {
         if let Some(processes) = &mut processes {
             processes.begin(now);
@@ -92,6 +94,7 @@ impl GatewaySide {
             next: 0,
             salt,
             lists,
+            games,
             wake_at: Some(now),
             is_ending: false,
             is_strict: false,

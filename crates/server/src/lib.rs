@@ -33,6 +33,7 @@ pub mod logs;
 mod pages;
 mod parley;
 pub mod ping;
+mod plain;
 pub mod play;
 pub mod players;
 mod presence;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
+use crate::plain;
 use crate::rooms::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use crate::rooms::told::Pong;
 
@@ -118,9 +119,9 @@ pub(crate) fn asked<T: DeserializeOwned>(command: Command, feature: &str) -> Res
     if said != feature {
         return Err((seq, Code::UnknownFeature, format!("here the only feature is `{feature}`")));
     }
-    serde_json::from_value(json!({ "action": action, "payload": payload })).map_err(|why| {
+    plain::read(json!({ "action": action, "payload": payload })).map_err(|why| {
         let why = why.to_string();
-        let is_action = why.starts_with("unknown variant") && why.contains(&format!("`{action}`"));
+        let is_action = why.starts_with("`action`: ") || why.starts_with(&format!("there is no {action:?}"));
         (seq, if is_action { Code::UnknownAction } else { Code::BadPayload }, why)
     })
 }

@@ -94,7 +94,7 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     app.set_sessions_per_address(settings.sessions_per_address());
     app.show_in(presence);
     let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
-    let gatewaying = settings.gatewaying(role, &data, lists, pages_port)?;
+    let gatewaying = settings.gatewaying(role, &data, (lists, games.clone()), pages_port)?;
     let mut gateway = gatewaying.start(clock.now(), bell).await?;
     if identity.requires_tokens() {
         gateway.set_strict();

@@ -144,6 +144,12 @@ fn tidy(text: &str, max_chars: usize, max_bytes: usize) -> Result<String, Untidy
     if out.is_empty() { Err(Untidy::Empty) } else { Ok(out) }
 }
 
+/// Whether every letter of a text can be seen, and none of them changes how others are drawn: no control characters, no marks for the
+/// direction of writing, nothing without a width.
+pub fn is_printable(text: &str) -> bool {
+    !text.chars().any(is_unseen)
+}
+
 /// Also what is drawn as nothing and has a width.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace()

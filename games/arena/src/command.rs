@@ -10,17 +10,19 @@
 //! {"projectile": {"fire": {"angle": 1.57}}}
 //! ```
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::f32::consts::TAU;
 
 use sametick_sim::maths;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::build::Kind;
 use crate::input::{Action, Input, Walk};
 use crate::space::{BadTile, TURN, Tile};
 
-/// The most inputs of a batch that are taken: two seconds. What is beyond would come too late to matter.
+/// The most inputs of a batch: two seconds. Longer ones are refused.
 pub const MAX_BATCH: usize = 60;
 
 /// What a script asks for.
@@ -41,7 +43,8 @@ pub enum Command {
 pub enum Movement {
     /// Walks for as many ticks as there are inputs; the last one goes on after that.
     InputBatch {
-        /// One for each of the next ticks.
+        /// One for each of the next ticks, at most [`MAX_BATCH`].
+        #[serde(deserialize_with = "read_batch")]
         inputs: Vec<Keys>,
     },
     /// Looks.
@@ -49,6 +52,15 @@ pub enum Movement {
         /// From the right over downwards, in radians.
         angle: f32,
     },
+}
+
+fn read_batch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keys>, D::Error> {
+    let inputs = Vec::<Keys>::deserialize(deserializer)?;
+    if inputs.len() > MAX_BATCH {
+        let why = format!("a batch has at most {MAX_BATCH} inputs, and this one has {}", inputs.len());
+        return Err(D::Error::custom(why));
+    }
+    Ok(inputs)
 }
 
 /// The keys held in a tick.
@@ -149,7 +161,7 @@ pub(crate) fn carry_out(held: &Input, command: Command, inputs: &mut Vec<Input>)
     match command {
         Command::Movement(Movement::InputBatch { inputs: batch }) => {
             let walk = |keys: &Keys| Walk::of_keys(keys.up, keys.down, keys.left, keys.right);
-            inputs.extend(batch.iter().take(MAX_BATCH).map(|keys| Input { walk: walk(keys), ..held }));
+            inputs.extend(batch.iter().map(|keys| Input { walk: walk(keys), ..held }));
         }
         Command::Movement(Movement::Aim { angle }) => inputs.push(Input { aim: aim_of_angle(angle), ..held }),
         Command::Build(Build::Preview(What { x, y, kind })) => {

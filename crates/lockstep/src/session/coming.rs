@@ -30,6 +30,9 @@ impl Session {
     ) -> Result<(), JoinError> {
         let join = &wish.join;
         self.is_on_terms |= wish.player.is_some();
+        if join.game != self.facts.game {
+            return Err(JoinError::Game);
+        }
         if u32::from(join.rate) != self.facts.rate.per_second() {
             return Err(JoinError::Rate);
         }

@@ -37,6 +37,10 @@ impl<G: Hosted> Host<G> {
             return Ok(());
         }
         let player = self.keeping.expected(member).map(|(player, _)| player);
+        let is_back = join.watch
+            || self.keeping.assigned(member).is_some()
+            || self.seat_of(player, join.resume).is_some()
+            || self.hold_of(player, join.resume).is_some();
         let place = match self.keeping.assigned(member) {
             Some((player, seat)) => self.assigned_place(member, player, seat),
             None => self.place_for(member, join).map(Some),
@@ -60,7 +64,8 @@ impl<G: Hosted> Host<G> {
         self.who.insert(member, Who { name, commit, seat, player, crew, clock, paced });
         let age_us = u32::try_from(self.now.micros_since(self.due(self.tick))).unwrap_or(u32::MAX);
         let claim = self.claims.of(member);
-        self.say(member, &ToView::Welcome(Welcome { seat, view: view.0, tick: self.tick, age_us, claim }));
+        let (view, tick) = (view.0, self.tick);
+        self.say(member, &ToView::Welcome(Welcome { seat, view, tick, age_us, claim, is_back }));
         let seated = self.seated();
         self.say(member, &ToView::Roster { seated });
         if let Some(seat) = seat {

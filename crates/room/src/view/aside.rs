@@ -7,8 +7,8 @@ use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, control};
 
-use super::{Output, View};
-use crate::message::{Characters, Seated, ToHost};
+use super::{Output, Stage, View};
+use crate::message::{Characters, Seated, ToHost, Welcome};
 use crate::snapshot::Known;
 
 impl<G: Hosted> View<G> {
@@ -62,6 +62,14 @@ impl<G: Hosted> View<G> {
     /// Who is there.
     pub fn roster(&self) -> &[Seated] {
         &self.roster
+    }
+
+    /// What the host has said when it let the view in.
+    pub fn welcome(&self) -> Option<&Welcome> {
+        match &self.stage {
+            Stage::In(welcome) => Some(welcome),
+            _ => None,
+        }
     }
 
     /// At what speed the room runs, of a hundred: less if its server has no more time for it.

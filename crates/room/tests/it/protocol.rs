@@ -39,7 +39,8 @@ fn control_messages() {
         token: Some(Token::from_bytes([7; 16])),
     };
     documented("Enter", &to_bytes(&ToHost::Join(join)));
-    let welcome = Welcome { seat: Some(Seat(1)), view: 1, tick: Tick(300), age_us: 9_000, claim: CLAIM };
+    let welcome =
+        Welcome { seat: Some(Seat(1)), view: 1, tick: Tick(300), age_us: 9_000, claim: CLAIM, is_back: true };
     documented("Admitted", &to_bytes(&ToView::Welcome(welcome)));
     documented("Full", &to_bytes(&ToView::Refused { why: "the room is full".into(), bad_token: false }));
     let ada = Seated { seat: Seat(1), name: "ada".into() };

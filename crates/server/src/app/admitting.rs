@@ -5,6 +5,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, SocketAddr};
 
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
+use sametick_session::name::is_printable;
 use sametick_sim::Time;
 use sametick_transport::hub::Key;
 use sametick_transport::pace::network;
@@ -78,6 +79,9 @@ impl ServerApp {
     ) -> Result<(), Refusal> {
         let opening = self.opening(now, from.ip(), proven)?;
         let Opening { side, place, guest, .. } = &opening;
+        if !is_printable(&place.name) {
+            return Err(Refusal::Other("a session is called by printable text".into()));
+        }
         // How many sessions a host has was decided before their games begin.
         if *side == Side::Relay && guest.is_none() && !self.begun.open(now, key, place, from.ip()) {
             return Err(Refusal::Other(TOO_MANY_SESSIONS.into()));

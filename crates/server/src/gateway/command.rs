@@ -17,6 +17,7 @@ use super::GatewaySide;
 use super::catalog::{FILE, Kept};
 use super::lists::Lists;
 use super::processes::{HOSTS, Launch, Processes};
+use crate::games::Games;
 use crate::hosting::folder::replace;
 use crate::secret::kept_key;
 
@@ -76,6 +77,8 @@ pub(crate) struct Gatewaying<'a> {
     /// How hosts are started.
     pub launch: Launch,
     pub lists: Lists,
+    /// Of which sessions can be made.
+    pub games: Games,
 }
 
 impl Gatewaying<'_> {
@@ -99,7 +102,7 @@ impl Gatewaying<'_> {
             HostPorts::Off => None,
         };
         let catalog = Kept::open(now, &folder.join(FILE));
-        Ok(GatewaySide::new(now, trunks, catalog, processes, self.lists))
+        Ok(GatewaySide::new(now, trunks, catalog, processes, (self.lists, self.games)))
     }
 }
 

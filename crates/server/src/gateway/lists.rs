@@ -7,6 +7,8 @@ use sametick_session::lobby::{Filter, Listed};
 use sametick_sim::Time;
 use serde_json::{Value, json};
 
+use crate::plain;
+
 /// How often it is written down at most.
 const EVERY_US: u64 = 500_000;
 
@@ -96,7 +98,7 @@ fn filter_of(query: &str) -> Result<Filter, String> {
             _ => None,
         };
     }
-    serde_json::from_value(filter.into()).map_err(|why| why.to_string())
+    plain::read(filter.into()).map_err(|why| why.to_string())
 }
 
 #[cfg(test)]

@@ -107,7 +107,13 @@ impl GatewaySide {
                 Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),
             };
         };
-        match asked::<Ask>(command, FEATURE) {
+        let checked = asked::<Ask>(command, FEATURE).and_then(|ask| {
+            if let Ask::Create { settings, .. } = &ask {
+                self.games.check(settings).map_err(|why| (seq, Code::BadPayload, why))?;
+            }
+            Ok(ask)
+        });
+        match checked {
             Ok(ask) => {
                 let (client, ip) = (visitor.client, visitor.parley.ip);
                 let source = source_of(&self.salt, ip);

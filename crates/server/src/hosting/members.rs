@@ -123,7 +123,12 @@ impl HostSide {
         let Some(command) = present.parley.hear(now, links, talk) else { return };
         let seq = command.seq;
         let understood = match present.has_come {
-            true => asked::<Request>(command, FEATURE).map(|request| Input::Say(member, seq, request)),
+            true => asked::<Request>(command, FEATURE).and_then(|request| {
+                if let Request::Settings { settings } = &request {
+                    self.games.check(settings).map_err(|why| (seq, Code::BadPayload, why))?;
+                }
+                Ok(Input::Say(member, seq, request))
+            }),
             false => asked::<Entry>(command, FEATURE).and_then(|entry| match entry {
                 Entry::Arrive { ticket } => Ok(Input::Arrive(member, ticket)),
                 Entry::Resume { session, player, token } => match Token::from_hex(&token) {

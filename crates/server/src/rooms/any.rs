@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 
 use super::entrance::Entrance;
 use super::script::{AnyScript, Script};
+use crate::plain;
 
 /// A game that can be hosted, whatever its type.
 pub trait AnyRoom: Send + Sync {
@@ -249,8 +250,15 @@ fn begin<S: Default + Serialize + DeserializeOwned>(
     }
     let number = |fields: &Map<String, Value>, name: &str| fields.get(name).and_then(Value::as_u64);
     let usual_seats = number(&fields, "seats").and_then(|seats| u16::try_from(seats).ok());
-    let wanted = entrance.seats.or(usual_seats).unwrap_or(USUAL_SEATS);
-    let seats = wanted.clamp(*seats.start(), *seats.end());
+    if let Some(wanted) = entrance.seats.filter(|wanted| !seats.contains(wanted)) {
+        return Err(format!(
+            "a room of this game has {} to {} seats, not {wanted}",
+            seats.start(),
+            seats.end()
+        ));
+    }
+    let usual = usual_seats.unwrap_or(USUAL_SEATS).clamp(*seats.start(), *seats.end());
+    let seats = entrance.seats.unwrap_or(usual);
     let chance = u64::from_le_bytes(random());
     for (name, value) in [("seed", chance), ("seats", seats.into())] {
         fields.entry(name).and_modify(|field| *field = value.into());
@@ -260,7 +268,7 @@ fn begin<S: Default + Serialize + DeserializeOwned>(
     if fields.is_empty() {
         return Ok(Beginning { setup: S::default(), seed, seats });
     }
-    let setup = serde_json::from_value(Value::Object(fields)).map_err(|why| format!("`setup`: {why}"))?;
+    let setup = plain::read(Value::Object(fields)).map_err(|why| format!("`setup`: {why}"))?;
     Ok(Beginning { setup, seed, seats })
 }
 
@@ -278,7 +286,7 @@ mod tests {
         let usual = begin("", 1..=1000).unwrap();
         assert_eq!(usual.setup, Setup { seed: usual.seed, ..Setup::default() });
         assert_ne!(usual.seed, begin("", 1..=1000).unwrap().seed);
-        let wanted = begin("seats=40&setup={\"seed\":7,\"bots\":0}", 1..=32).unwrap();
+        let wanted = begin("seats=32&setup={\"seed\":7,\"bots\":0}", 1..=32).unwrap();
         let setup = Setup { seed: 7, bots: 0, seats: 32, ..Setup::default() };
         assert_eq!(wanted, Beginning { setup, seed: 7, seats: 32 });
         let unknown = begin("setup={\"gravity\":1}", 1..=32).unwrap_err();
@@ -286,6 +294,13 @@ mod tests {
             unknown,
             "there is no \"gravity\" in `setup`; there are bots, points, rocks, seats, seed, size"
         );
-        assert!(begin("setup={\"bots\":-1}", 1..=32).unwrap_err().starts_with("`setup`: invalid value"));
+        assert_eq!(
+            begin("setup={\"bots\":-1}", 1..=32).unwrap_err(),
+            "`setup`: `bots`: a whole number from 0 on is expected, not -1"
+        );
+        for seats in ["0", "33", "65535"] {
+            let why = begin(&format!("seats={seats}"), 1..=32).unwrap_err();
+            assert_eq!(why, format!("a room of this game has 1 to 32 seats, not {seats}"));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The address by which a script comes to a room: `/api/rooms/{code}/ws?name=Ada`.
 
+use sametick_session::name::is_printable;
 use sametick_wire::claims::Claim;
 use sametick_wire::hello::{MAX_NAME, MAX_PASS, MAX_SESSION};
 use sametick_wire::hex::{from_hex, read_hex};
@@ -7,6 +8,7 @@ use sametick_wire::identity::Token;
 use serde_json::{Map, Value};
 
 use super::script::claim_of;
+use crate::plain::no_json;
 
 const BEFORE: &str = "/api/rooms/";
 const BEHIND: &str = "/ws";
@@ -100,8 +102,10 @@ impl Entrance {
                 self.seats = Some(value.parse().map_err(|_| "`seats` is a number from 1 on".to_owned())?);
             }
             "setup" => {
-                self.setup = serde_json::from_str(&value)
-                    .map_err(|why| format!("`setup` is an object in JSON: {why}"))?;
+                let setup: Value =
+                    serde_json::from_str(&value).map_err(|why| format!("`setup`: {}", no_json(&why)))?;
+                let Value::Object(setup) = setup else { return Err("`setup` is an object in JSON".into()) };
+                self.setup = setup;
             }
             "resumeToken" if !value.is_empty() => {
                 let claim = claim_of(&value).ok_or("`resumeToken` is the one of a welcome")?;
@@ -124,8 +128,7 @@ impl Entrance {
 
 /// Whether a room can be called that.
 pub fn check_code(code: &str) -> Result<(), &'static str> {
-    let is_plain = !code.is_empty() && code.chars().all(|letter| !letter.is_control());
-    if code.len() <= MAX_SESSION && is_plain {
+    if (1..=MAX_SESSION).contains(&code.len()) && is_printable(code) {
         Ok(())
     } else {
         Err("a room is called by 1 to 64 bytes of printable text")
@@ -187,6 +190,8 @@ mod tests {
             ("/api/rooms//ws", "comes in at"),
             ("/api/rooms/a/b/ws", "comes in at"),
             ("/api/rooms/a%0a/ws", "printable"),
+            ("/api/rooms/a%E2%80%AEb/ws", "printable"),
+            ("/api/rooms/%E2%80%8B/ws", "printable"),
             ("/api/rooms/%ff/ws", "percent-encoded"),
             ("/api/rooms/a/ws?name=%4", "`name` is UTF-8"),
             ("/api/rooms/a/ws?watch=maybe", "`watch` is 0 or 1"),

@@ -7,6 +7,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::plain::no_json;
+
 /// The version of the envelope.
 pub const VERSION: u64 = 2;
 
@@ -51,6 +53,8 @@ pub enum Code {
     RoomFull,
     /// The token is no good; the connection ends.
     BadToken,
+    /// Nobody comes back with this `resumeToken`; the connection ends.
+    BadResumeToken,
     /// The room or the server does not want it.
     NotAllowed,
     /// It is the game of a session, which is played at its host: `address` says where, if that is known.
@@ -61,7 +65,7 @@ pub enum Code {
 
 impl Code {
     /// All of them.
-    pub const ALL: [Code; 14] = [
+    pub const ALL: [Code; 15] = [
         Code::BadVersion,
         Code::BadMessage,
         Code::UnknownKind,
@@ -73,6 +77,7 @@ impl Code {
         Code::TooLarge,
         Code::RoomFull,
         Code::BadToken,
+        Code::BadResumeToken,
         Code::NotAllowed,
         Code::Elsewhere,
         Code::Closed,
@@ -150,9 +155,7 @@ pub struct Command {
 pub fn parse(encoding: Encoding, bytes: &[u8]) -> Result<Incoming, Fault> {
     let bad = |message: String| Fault::new(Code::BadMessage, message);
     let value = match encoding {
-        Encoding::Json => {
-            serde_json::from_slice(bytes).map_err(|why| bad(format!("this is no JSON: {why}")))?
-        }
+        Encoding::Json => serde_json::from_slice(bytes).map_err(|why| bad(no_json(&why)))?,
         Encoding::MessagePack => {
             from_message_pack(bytes).map_err(|why| bad(format!("this is no MessagePack: {why}")))?
         }

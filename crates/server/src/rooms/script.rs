@@ -106,6 +106,8 @@ pub struct Script<G: Hosted> {
     encoding: Encoding,
     is_welcome: bool,
     is_over: bool,
+    /// It comes back as who it was, or not at all.
+    wants_back: bool,
     /// Updates that have been told of.
     updates: u64,
     showing: Showing,
@@ -157,6 +159,7 @@ where
             encoding: Encoding::Json,
             is_welcome: false,
             is_over: false,
+            wants_back: resume.is_some(),
             updates: 0,
             showing: Showing::default(),
             waiting: Vec::new(),
@@ -188,6 +191,11 @@ where
             self.say(&Fault::new(code, why));
             self.is_over = true;
         }
+    }
+
+    /// Whether there is nothing to say now.
+    fn is_quiet(&self) -> bool {
+        self.said.is_empty() || !self.is_welcome && !self.is_over
     }
 
     fn now_ms(&self) -> f64 {
@@ -321,10 +329,15 @@ where
                 let code = if why == ROOM_IS_FULL { Code::RoomFull } else { Code::NotAllowed };
                 self.end(code, &why);
             }
+            _ if self.wants_back && !self.view.welcome().is_some_and(|welcome| welcome.is_back) => {
+                return self.end(Code::BadResumeToken, BAD_RESUME_TOKEN);
+            }
             _ if !self.is_welcome => self.welcome(),
             _ => self.look(),
         }
-        self.tell_identity();
+        if self.is_welcome {
+            self.tell_identity();
+        }
     }
 
     /// Who the script is, as far as that has changed.
@@ -349,8 +362,10 @@ where
         }
     }
 
+    /// Says where the script is, before anything else.
     fn welcome(&mut self) {
         self.is_welcome = true;
+        let answers = std::mem::take(&mut self.said);
         let mut features = BTreeMap::<_, BTreeMap<_, _>>::new();
         for kind in G::KINDS {
             let fields = kind.fields.iter().map(|field| field.name).collect();
@@ -365,10 +380,11 @@ where
             name: self.name.clone(),
             rates: Rates { step: G::RATE.per_second(), update: G::UPDATES.per_second() },
             resume_token: self.view.claim().map(token_of).unwrap_or_default(),
-            tick: self.view.newest_tick().0,
+            tick: self.view.welcome().map_or(0, |welcome| welcome.tick.0),
             server_time: self.now_ms(),
             features,
         });
+        self.said.extend(answers);
     }
 
     /// Tells of an update and of what happened, if there is anything new.
@@ -412,6 +428,9 @@ where
     }
 }
 
+const BAD_RESUME_TOKEN: &str = "this `resumeToken` brings nobody back: it was used before, is of another room, or the seat was \
+     given away; come in without it as a new player";
+
 /// What a host says when there is no seat.
 const ROOM_IS_FULL: &str = sametick_room::host::ROOM_IS_FULL;
 
@@ -438,7 +457,8 @@ where
 
     fn poll_output(&mut self, buf: &mut Vec<u8>) -> Output {
         loop {
-            if let Some((encoding, bytes)) = self.said.pop_front() {
+            // What it said before it was let in is answered after the welcome.
+            if let Some((encoding, bytes)) = self.said.pop_front_if(|_| self.is_welcome || self.is_over) {
                 *buf = bytes;
                 return Output::Say(encoding);
             }
@@ -454,8 +474,8 @@ where
                 view::Output::WantPath => {
                     let _ = self.view.handle(self.now, view::Input::Path(PATH));
                 }
-                view::Output::WakeAt(at) if self.said.is_empty() => return Output::WakeAt(at),
-                view::Output::Wait if self.said.is_empty() => return Output::Wait,
+                view::Output::WakeAt(at) if self.is_quiet() => return Output::WakeAt(at),
+                view::Output::Wait if self.is_quiet() => return Output::Wait,
                 view::Output::WakeAt(_) | view::Output::Wait => {}
             }
         }

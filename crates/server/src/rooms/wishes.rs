@@ -3,17 +3,17 @@
 use std::cell::Cell;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, VariantAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Visitor};
 use serde::forward_to_deserialize_any;
-use serde_json::Error as JsonError;
 
 use super::envelope::{Code, Command, Fault};
+use crate::plain::{Rest, Strict, Wrong};
 
 /// The game's command for what a script wants, as if it were `{feature: {action: payload}}`.
 pub fn command_of<C: DeserializeOwned>(wanted: Command) -> Result<C, Fault> {
     let Command { seq, feature, action, payload, .. } = wanted;
     let progress = Cell::new(Code::UnknownFeature);
-    let inner = Named { name: &action, next: Code::BadPayload, progress: &progress, rest: payload };
+    let inner = Named { name: &action, next: Code::BadPayload, progress: &progress, rest: Strict(payload) };
     let outer = Named { name: &feature, next: Code::UnknownAction, progress: &progress, rest: inner };
     C::deserialize(outer).map_err(|why| Fault::new(progress.get(), why.to_string()).of(seq))
 }
@@ -27,10 +27,10 @@ struct Named<'a, R> {
     rest: R,
 }
 
-impl<'de, R: Deserializer<'de, Error = JsonError>> Deserializer<'de> for Named<'_, R> {
-    type Error = JsonError;
+impl<'de, R: Deserializer<'de, Error = Wrong>> Deserializer<'de> for Named<'_, R> {
+    type Error = Wrong;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, JsonError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
         visitor.visit_enum(self)
     }
 
@@ -40,42 +40,14 @@ impl<'de, R: Deserializer<'de, Error = JsonError>> Deserializer<'de> for Named<'
     }
 }
 
-impl<'de, R: Deserializer<'de, Error = JsonError>> EnumAccess<'de> for Named<'_, R> {
-    type Error = JsonError;
+impl<'de, R: Deserializer<'de, Error = Wrong>> EnumAccess<'de> for Named<'_, R> {
+    type Error = Wrong;
     type Variant = Rest<R>;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Rest<R>), JsonError> {
-        let name = seed.deserialize(StrDeserializer::<JsonError>::new(self.name))?;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Rest<R>), Wrong> {
+        let name = seed.deserialize(StrDeserializer::<Wrong>::new(self.name))?;
         self.progress.set(self.next);
         Ok((name, Rest(self.rest)))
-    }
-}
-
-/// What comes with a choice.
-struct Rest<R>(R);
-
-impl<'de, R: Deserializer<'de, Error = JsonError>> VariantAccess<'de> for Rest<R> {
-    type Error = JsonError;
-
-    /// Whatever comes with a choice that takes nothing is left alone.
-    fn unit_variant(self) -> Result<(), JsonError> {
-        Ok(())
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, JsonError> {
-        seed.deserialize(self.0)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, JsonError> {
-        self.0.deserialize_tuple(len, visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, JsonError> {
-        self.0.deserialize_struct("payload", fields, visitor)
     }
 }
 
@@ -120,28 +92,48 @@ mod tests {
                 "place",
                 wall.clone(),
                 Code::UnknownFeature,
-                "unknown variant `dance`, expected one of `movement`",
+                "there is no \"dance\"; there are movement, build and projectile",
             ),
-            ("", "place", wall.clone(), Code::UnknownFeature, "unknown variant ``"),
+            ("", "place", wall.clone(), Code::UnknownFeature, "there is no \"\""),
             (
                 "build",
                 "burn",
                 wall.clone(),
                 Code::UnknownAction,
-                "unknown variant `burn`, expected one of `preview`",
+                "there is no \"burn\"; there are preview, place, remove and clear_preview",
             ),
             (
                 "build",
                 "place",
                 json!({"x": 1, "y": 2, "kind": "place"}),
                 Code::BadPayload,
-                "expected `wall` or `crate`",
+                "`kind`: there is no \"place\"; there are wall and crate",
             ),
-            ("build", "place", json!({"y": 2, "kind": "wall"}), Code::BadPayload, "missing field `x`"),
-            ("build", "place", json!("here"), Code::BadPayload, "invalid type: string \"here\""),
-            ("build", "place", json!(null), Code::BadPayload, "invalid type: null"),
-            ("movement", "aim", json!({"angle": "north"}), Code::BadPayload, "expected f32"),
-            ("movement", "aim", json!([]), Code::BadPayload, "invalid"),
+            ("build", "place", json!({"y": 2, "kind": "wall"}), Code::BadPayload, "`x` is missing"),
+            ("build", "place", json!("here"), Code::BadPayload, "an object is expected, not \"here\""),
+            ("build", "place", json!(null), Code::BadPayload, "an object is expected, not null"),
+            (
+                "movement",
+                "aim",
+                json!({"angle": "north"}),
+                Code::BadPayload,
+                "`angle`: a number is expected, not \"north\"",
+            ),
+            ("movement", "aim", json!([1]), Code::BadPayload, "an object is expected, not a list"),
+            (
+                "movement",
+                "input_batch",
+                json!({"inputs": [{"up": true}, [7, true]]}),
+                Code::BadPayload,
+                "`inputs[1]`: an object is expected, not a list",
+            ),
+            (
+                "movement",
+                "input_batch",
+                json!({"inputs": vec![json!({}); 61]}),
+                Code::BadPayload,
+                "`inputs`: a batch has at most 60 inputs, and this one has 61",
+            ),
         ];
         for (feature, action, payload, code, words) in table {
             let fault = command(feature, action, payload).unwrap_err();

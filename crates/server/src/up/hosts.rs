@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use super::{Role, Settings};
+use crate::games::Games;
 use crate::gateway::command::{Gatewaying, HostPorts, option};
 use crate::gateway::lists::Lists;
 use crate::gateway::processes::Launch;
@@ -16,7 +17,7 @@ impl Settings {
         &self,
         role: Role,
         data: &'a Path,
-        lists: Lists,
+        (lists, games): (Lists, Games),
         pages_port: u16,
     ) -> io::Result<Gatewaying<'a>> {
         let usual = if role == Role::Gateway { HostPorts::Off } else { HostPorts::default() };
@@ -28,6 +29,7 @@ impl Settings {
             data,
             launch: self.launch(data, pages_port)?,
             lists,
+            games,
         })
     }
 

@@ -427,7 +427,7 @@ fn first_packets_of_many_addresses_leave_nothing() {
 }
 
 /// What a server answers to a request with these headers: its status and the rest.
-fn asked(to: SocketAddr, path: &str, headers: &str) -> (u16, String) {
+pub fn asked(to: SocketAddr, path: &str, headers: &str) -> (u16, String) {
     let mut stream = std::net::TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(IN_VAIN)).unwrap();
     std::io::Write::write_all(&mut stream, format!("GET {path} HTTP/1.1\r\n{headers}\r\n").as_bytes())

@@ -310,6 +310,48 @@ fn who_comes_back_with_the_token_sits_where_they_sat() {
 }
 
 #[test]
+fn a_resume_token_that_brings_nobody_back_is_refused() {
+    let mut stage = Stage::new(QUIET);
+    let ada = stage.enter("Ada");
+    stage.run_millis(500);
+    let used = stage.actors[ada].next("welcome")["resumeToken"].as_str().unwrap().to_owned();
+    stage.leave(ada);
+    let back = stage.enter_with("Ada", Some(&used), false);
+    stage.run_millis(200);
+    stage.actors[back].next("welcome");
+    let forged = format!("{}{}", &used[..16], "0".repeat(32));
+    let of_another_room = "7".repeat(48);
+    for token in [used, forged, of_another_room] {
+        let refused = stage.enter_with("Ada", Some(&token), false);
+        stage.run_millis(200);
+        let told = stage.actors[refused].next("error");
+        assert_eq!(
+            (&told["code"], stage.actors[refused].hung_up),
+            (&"bad_resume_token".into(), true),
+            "{told}"
+        );
+    }
+    stage.run_millis(200);
+    assert_eq!(stage.host.participants().count(), 2, "the native player and Ada");
+}
+
+#[test]
+fn the_welcome_comes_first_and_says_which_tick_it_is() {
+    let mut stage = Stage::new(QUIET);
+    stage.run_millis(1_000);
+    let ada = stage.enter("Ada");
+    // Said before it is let in.
+    stage.say(ada, &json!({"v": 2, "kind": "ping", "seq": 1}));
+    stage.say(ada, &json!({"v": 2, "kind": "hop"}));
+    stage.run_millis(500);
+    let kinds: Vec<&str> =
+        stage.actors[ada].told.iter().filter_map(|(_, told)| told["kind"].as_str()).collect();
+    assert_eq!(kinds[..3], ["welcome", "pong", "error"], "{kinds:?}");
+    let tick = stage.actors[ada].next("welcome")["tick"].as_u64().unwrap();
+    assert!((25..=40).contains(&tick), "{tick}");
+}
+
+#[test]
 fn a_full_room_says_so_and_whoever_only_looks_can_do_nothing() {
     let mut stage = Stage::new(Setup { seats: 2, ..QUIET });
     stage.enter("Ada");

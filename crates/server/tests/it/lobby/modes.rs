@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::table::{Place, Seated, Visitor, settings};
+use crate::attacks::asked;
 use crate::everyone::{Socket, block_on};
 use crate::process::{command, run};
 
@@ -152,5 +153,36 @@ fn a_session_in_lockstep_has_no_room_for_scripts() {
         let error = Socket::at(ada.address, &path).await.unwrap().hear_kind("error").await;
         assert_eq!(error["code"], "not_allowed");
         assert!(error["message"].as_str().unwrap().contains("lockstep"), "{error}");
+    });
+}
+
+#[test]
+fn what_no_session_can_be_about_is_named() {
+    let place = Place::start_on("21500-21519", &[]);
+    block_on(async {
+        let mut visitor = Visitor::come(&place).await;
+        let good = short("pong", "lockstep");
+        for (field, wrong, words) in [
+            ("game", "chess", "no sessions of \"chess\" here; there are sessions of pong, arena"),
+            ("mode", "room", "pong is not played in rooms"),
+            ("mode", "duel", "there is no \"duel\"; there are lockstep and room"),
+            ("scenario", "marathon", "pong has no scenario \"marathon\"; there are "),
+        ] {
+            let mut settings = good.clone();
+            settings[field] = wrong.into();
+            let create =
+                json!({"key": "0".repeat(32), "name": "Ada", "settings": settings, "password": null});
+            let told = visitor.say("create", &create).await;
+            assert_eq!((&told["kind"], &told["code"]), (&"error".into(), &"bad_payload".into()), "{told}");
+            assert!(told["message"].as_str().unwrap().contains(words), "{told}");
+        }
+        // The same is said to those who change a session, which stays as it is.
+        let mut ada = visitor.found("den").await;
+        let mut settings = settings("den");
+        settings["scenario"] = "marathon".into();
+        assert_eq!(ada.wish("settings", &json!({ "settings": settings })).await, "bad_payload");
+        // A host answers to its own names only, as the gateway does.
+        let (status, why) = asked(ada.address, "/api/health", "Host: evil.example\r\n");
+        assert!(status == 421 && why.contains("--origin"), "{status} {why}");
     });
 }

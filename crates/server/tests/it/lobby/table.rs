@@ -168,10 +168,15 @@ impl Visitor {
 
     /// What is answered to a question.
     pub async fn ask(&mut self, action: &str, payload: &Value) -> Value {
+        self.say(action, payload).await["answer"].clone()
+    }
+
+    /// The whole message with which a question is answered.
+    pub async fn say(&mut self, action: &str, payload: &Value) -> Value {
         self.seq += 1;
         let seq = self.seq;
         self.socket.say(&command(seq, "lobby", action, payload)).await;
-        self.socket.hear_of(|message| message["seq"] == seq).await["answer"].clone()
+        self.socket.hear_of(|message| message["seq"] == seq).await
     }
 
     pub async fn create(&mut self, name: &str, settings: &Value, password: Option<&str>) -> Value {
