@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use sametick_lockstep::peer::Progress;
 use sametick_sim::{Tick, Time};
+use sametick_wire::closing::LEAVING;
 use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
@@ -284,7 +285,7 @@ impl<S: Side> Client<S> {
         self.wake(now);
         match &mut self.stage {
             Stage::Open { link, leave_by, .. } => {
-                link.close(now, 0, "the player leaves");
+                link.close(now, LEAVING, "the player leaves");
                 *leave_by = Some(now.plus_micros(FAREWELL_US));
                 self.hang_up_beside();
             }

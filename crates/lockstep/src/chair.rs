@@ -153,7 +153,9 @@ impl Chair {
                 self.waiting.slot(closed.next()).get_or_insert(input);
             }
         } else if tick.ticks_since(closed) >= MAX_AHEAD {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden(
+                "an input is less than 128 ticks ahead of the last closed tick",
+            ));
         } else if let slot @ None = self.waiting.slot(tick) {
             *slot = Some(input);
             if planted::has(Bug::AcceptedTwice) {

@@ -136,8 +136,7 @@ impl History {
             return Some(self.table.clone());
         }
         // The table after a tick is the one before the next.
-        let excerpt = self.excerpt(tick.next())?;
-        excerpt.read_to(tick, |_, _| ()).ok()
+        Some(self.excerpt(tick.next())?.start)
     }
 
     /// Ticks from `from` on, at most to the end of their segment, in a form that [`Excerpt`] reads without anything
@@ -145,7 +144,18 @@ impl History {
     pub fn excerpt(&self, from: Tick) -> Option<Excerpt> {
         let at = self.segments.partition_point(|segment| segment.first + segment.ticks <= from);
         let segment = self.segments.get(at).filter(|segment| segment.first <= from)?;
-        Some(segment.to_excerpt())
+        if segment.first == from {
+            return Some(segment.to_excerpt());
+        }
+        let whole = segment.to_excerpt();
+        let mut rest = History::after(Tick(from.0 - 1), whole.read_to(Tick(from.0 - 1), |_, _| ()).ok()?);
+        let read = whole.read(|tick, rows| {
+            if tick >= from {
+                rest.push(rows);
+            }
+        });
+        read.ok()?;
+        rest.segments.first().map(Segment::to_excerpt)
     }
 }
 
@@ -243,7 +253,8 @@ mod tests {
             }
             let (mut at, mut got) = (Tick(from), vec![]);
             while let Some(excerpt) = history.excerpt(at) {
-                excerpt.read(|tick, rows| if tick >= at { got.push(rows.clone()) }).unwrap();
+                prop_assert_eq!(excerpt.first, at);
+                excerpt.read(|_, rows| got.push(rows.clone())).unwrap();
                 at = excerpt.first + excerpt.ticks;
             }
             prop_assert_eq!(got, all.get(from as usize - 1..).unwrap_or_default());

@@ -272,7 +272,9 @@ impl<G: Game> Peer<G> {
                 self.meter.on_report(&report);
                 Ok(())
             }
-            Input::Message(..) => Err(Malformed::Forbidden),
+            Input::Message(..) => Err(Malformed::Forbidden(
+                "a relay speaks on the channels for control, chunks, input and state",
+            )),
             Input::Local(input) => {
                 self.on_local(input);
                 Ok(())
@@ -360,7 +362,9 @@ impl<G: Game> Peer<G> {
                 self.on_give_ticks(from);
                 Ok(())
             }
-            _ if !self.status.takes_part() => Err(Malformed::Forbidden),
+            _ if !self.status.takes_part() => {
+                Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"))
+            }
             (ToPeer::Roster { players, watchers }, _) => {
                 self.roster = (players, watchers);
                 Ok(())
@@ -376,7 +380,8 @@ impl<G: Game> Peer<G> {
             (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
             (ToPeer::Ticks { first, .. }, _) if self.awaits_first && first > Tick(1) => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
-                let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
+                let start = Table::from_bytes(&table)
+                    .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
                 (self.asked_at, self.awaits_first) = (Some(self.now), false);
                 self.backlog.push(play.confirmed().0, Excerpt { first, ticks, start, bytes })
             }
@@ -402,7 +407,7 @@ impl<G: Game> Peer<G> {
                 self.asked_at = Some(self.now);
                 self.use_early()
             }
-            _ => Err(Malformed::Forbidden),
+            _ => Err(Malformed::Forbidden("a relay welcomes once")),
         }
     }
 

@@ -241,7 +241,7 @@ impl<G: Game> Play<G> {
     /// Closed ticks that can be read by themselves, up to one of them.
     pub fn on_excerpt(&mut self, excerpt: &Excerpt, to: Tick) -> Result<(), Malformed> {
         if excerpt.first > self.confirmed_tick.next() {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("ticks follow each other"));
         }
         let before = self.confirmed_tick;
         let mut fresh = false;
@@ -251,7 +251,8 @@ impl<G: Game> Play<G> {
                 self.confirm(tick, rows);
             }
         });
-        let table = table.map_err(|_| Malformed::Forbidden)?;
+        let table =
+            table.map_err(|_| Malformed::Forbidden("ticks can be read with the table before them"))?;
         if fresh && !planted::has(Bug::TableKept) {
             self.table = table;
         }
@@ -360,9 +361,10 @@ impl<G: Game> Play<G> {
     /// Goes back to the good state of a tick; the closed ticks after it follow. Returns what was different.
     pub fn resync(&mut self, tick: Tick, state: &[u8]) -> Result<Vec<Difference>, Malformed> {
         if tick > self.confirmed_tick {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("a resync is of a tick that was closed"));
         }
-        let good: G = from_canonical(state).map_err(|_| Malformed::Forbidden)?;
+        let good: G =
+            from_canonical(state).map_err(|_| Malformed::Forbidden("a state is of the game's type"))?;
         let shown = self.shown_to_relay.take();
         let shown = shown.as_ref().map(|(tick, state)| (*tick, state));
         let ours = [shown, self.recent.state(tick)].into_iter().flatten().find(|(kept, _)| *kept == tick);

@@ -162,7 +162,8 @@ impl Reciter {
                 Ok(())
             }
             ToPeer::Ticks { first, ticks, table, bytes } => {
-                let start = Table::from_bytes(&table).map_err(|_| Malformed::Forbidden)?;
+                let start = Table::from_bytes(&table)
+                    .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
                 let (mut fresh, before) = (false, self.closed);
                 let excerpt = Excerpt { first, ticks, start, bytes };
                 let table = excerpt.read(|tick, rows| {
@@ -172,7 +173,8 @@ impl Reciter {
                         self.news.push_back((tick, rows.clone()));
                     }
                 });
-                let table = table.map_err(|_| Malformed::Forbidden)?;
+                let table = table
+                    .map_err(|_| Malformed::Forbidden("ticks can be read with the table before them"))?;
                 if fresh {
                     self.table = table;
                 }

@@ -34,6 +34,9 @@ pub const LINGER_US: u64 = 10_000_000;
 const NO_ROOM: &str = "the relay has no room for another session";
 
 /// The tick rates that a session may have.
+/// The first rule of the protocol.
+const JOIN_FIRST: &str = "the first message to a relay is Join, on the channel for control";
+
 const RATES: core::ops::RangeInclusive<u16> = 1..=240;
 
 /// The longest message on the control channel: two hundred hashes and some text.
@@ -231,8 +234,8 @@ impl Relay {
                 self.doors.insert(member, Door { key, schema, terms: None, waits: false, session: None });
             }
             Input::Message(member, channel, bytes) => {
-                if self.on_message(member, channel, bytes).is_err() {
-                    self.kick(member, "this is not the lockstep protocol");
+                if let Err(broken) = self.on_message(member, channel, bytes) {
+                    self.kick(member, broken.rule());
                 }
             }
             Input::Closed(member, why) => self.drop_member(member, why),
@@ -281,7 +284,7 @@ impl Relay {
     }
 
     fn on_message(&mut self, member: Member, channel: Channel, bytes: &[u8]) -> Result<(), Malformed> {
-        let door = self.doors.get(&member).ok_or(Malformed::Forbidden)?;
+        let door = self.doors.get(&member).ok_or(Malformed::Forbidden(JOIN_FIRST))?;
         let room = door.session.and_then(|id| self.rooms.get_mut(&id));
         let limit = if channel == Channel::Chunks { 2 * MAX_STATE } else { MAX_CONTROL };
         if bytes.len() > limit {
@@ -305,9 +308,12 @@ impl Relay {
             }
             (Channel::Control, None) => match message::from_bytes(bytes)? {
                 ToRelay::Join(join) => self.join(member, join),
-                _ => Err(Malformed::Forbidden),
+                _ => Err(Malformed::Forbidden(JOIN_FIRST)),
             },
-            _ => Err(Malformed::Forbidden),
+            (_, None) => Err(Malformed::Forbidden(JOIN_FIRST)),
+            _ => Err(Malformed::Forbidden(
+                "a relay hears on the channels for control, chunks, input and diagnostics",
+            )),
         }
     }
 
@@ -320,10 +326,12 @@ impl Relay {
             || !RATES.contains(&join.rate)
             || texts.iter().any(|text| text.len() > MAX_TEXT)
         {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden(
+                "a Join has a setup of at most 4096 bytes, a rate from 1 to 240, and texts of at most 64 bytes",
+            ));
         }
         let Some(door) = self.doors.get_mut(&member).filter(|door| !door.waits) else {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("Join is sent once"));
         };
         if let Some(id) = self.names.get(&door.key) {
             let id = *id;

@@ -60,9 +60,6 @@ pub const START_DELAY_US: u64 = 300_000;
 /// A peer that asks for the same ticks again and again is answered this often at most.
 const RESEND_EVERY_US: u64 = 100_000;
 
-/// The code with which a link is closed whose owner is not to come back.
-pub const THROWN_OUT: u8 = 1;
-
 /// What somebody is told whose seat was given to another player.
 pub const SEAT_GIVEN: &str = "this seat is somebody else's now";
 
@@ -254,12 +251,12 @@ impl Session {
     /// A peer's input for a tick. Late ones and repeats change nothing but the counts.
     pub fn input(&mut self, now: Time, member: Member, tick: Tick, input: Opaque) -> Result<(), Malformed> {
         let closed = self.history.last();
-        let epoch = self.epoch.ok_or(Malformed::Forbidden)?;
+        let epoch = self.epoch.ok_or(Malformed::Forbidden("inputs begin with the session"))?;
         let slack_us = self.due(epoch, tick).as_micros() as i64 - now.as_micros() as i64;
         // A relay that is late itself has not closed what is due: its lateness is not the player's.
         let slack_us = Some(slack_us).filter(|_| now <= self.due(epoch, closed.next()));
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
-        let seat = seat.ok_or(Malformed::Forbidden)?;
+        let seat = seat.ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
         let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
         chair.take(now, tick, closed, slack_us, input)?;
         self.note_level(member);
@@ -278,11 +275,13 @@ impl Session {
             ToRelay::Ticks { first, ticks, table, bytes } => {
                 return self.on_given(now, member, (first, ticks), (&table, bytes), out);
             }
-            _ if self.returning.is_some() => return Err(Malformed::Forbidden),
-            ToRelay::Join(_) => return Err(Malformed::Forbidden),
+            _ if self.returning.is_some() => {
+                return Err(Malformed::Forbidden("while a session is taken up again only Ticks are sent"));
+            }
+            ToRelay::Join(_) => return Err(Malformed::Forbidden("Join is sent once")),
             ToRelay::Resend { from } => self.resend(now, member, from, out),
             ToRelay::Check { tick, .. } if tick.0 % CHECK_EVERY != 0 || tick > self.history.last() => {
-                return Err(Malformed::Forbidden);
+                return Err(Malformed::Forbidden("a check is of a closed tick that is a multiple of 30"));
             }
             ToRelay::Offer { .. } | ToRelay::Piece(_) | ToRelay::Want { .. } => {
                 return self.on_save_message(now, member, message, out);

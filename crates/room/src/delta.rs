@@ -88,8 +88,12 @@ pub fn decode(
     decoder.begin(bytes);
     let mut reading = decoder.over(bytes);
     models.for_each_part(|at, part| {
-        let Some(base) = base.tables.get(at) else { return Err(Malformed::Forbidden) };
-        let Some(target) = target.tables.get_mut(at) else { return Err(Malformed::Forbidden) };
+        let Some(base) = base.tables.get(at) else {
+            return Err(Malformed::Forbidden("an update has as many tables as its base"));
+        };
+        let Some(target) = target.tables.get_mut(at) else {
+            return Err(Malformed::Forbidden("an update has as many tables as its base"));
+        };
         Walk::new(&mut reading, part, base, ticks).table(Side::Read(target))?;
         Ok(())
     })?;
@@ -191,7 +195,8 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
             let apart = numbers.at(Count::Apart as usize);
             let id = from + u64::from(apart.code(self.coder, id.saturating_sub(from) as u32));
             if reads {
-                fresh.push(u32::try_from(id).map_err(|_| Malformed::Forbidden)?);
+                fresh
+                    .push(u32::try_from(id).map_err(|_| Malformed::Forbidden("an entity's id has 32 bits"))?);
                 if self.coder.is_overrun() {
                     return Err(Malformed::Truncated);
                 }
@@ -217,7 +222,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
             }
             let Some(mark) = mark else { return Ok(()) };
             if next == Some(mark.id) {
-                return Err(Malformed::Forbidden);
+                return Err(Malformed::Forbidden("ids in an update ascend"));
             }
             let is_active = self.is_active(&mark);
             if !is_active && quiet > 0 {

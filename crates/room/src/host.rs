@@ -52,6 +52,9 @@ pub const MAX_CATCH_UP: u32 = 5;
 /// The state is hashed for the log after every tick that is a multiple of this.
 pub const CHECK_EVERY: u32 = 30;
 
+/// The first rule of the protocol.
+pub const JOIN_FIRST: &str = "the first message to a room is Join, on the channel for control";
+
 /// For so long the players of a host that [goes on](Host::resume) may come back without having left: as long as play may be
 /// interrupted when a server is killed and started again (L12). Meanwhile they do nothing.
 pub const RETURN_US: u64 = 5_000_000;
@@ -323,8 +326,8 @@ impl<G: Hosted> Host<G> {
         self.now = self.now.max(now);
         match input {
             Input::Message(member, channel, bytes) => {
-                if self.on_message(member, channel, bytes).is_err() {
-                    self.kick(member, "this is not the protocol of rooms");
+                if let Err(broken) = self.on_message(member, channel, bytes) {
+                    self.kick(member, broken.rule());
                 }
             }
             Input::Closed(member, why) => self.remove(member, why),
@@ -358,7 +361,7 @@ impl<G: Hosted> Host<G> {
         match (channel, self.who.contains_key(&member)) {
             (Channel::Control, false) => {
                 let ToHost::Join(join) = control::from_bytes(bytes)? else {
-                    return Err(Malformed::Forbidden);
+                    return Err(Malformed::Forbidden(JOIN_FIRST));
                 };
                 self.join(member, &join)
             }
@@ -368,14 +371,21 @@ impl<G: Hosted> Host<G> {
                 self.on_report(member, &report);
                 Ok(())
             }
-            _ => Err(Malformed::Forbidden),
+            (Channel::Control, true) => Err(Malformed::Forbidden("Join is sent once")),
+            (_, false) => Err(Malformed::Forbidden(JOIN_FIRST)),
+            _ => Err(Malformed::Forbidden("a room hears on the channels for control, input and state")),
         }
     }
 
     fn on_inputs(&mut self, member: Member, bytes: &[u8]) -> Result<(), Malformed> {
         let (now, start, began, present) = (self.now, self.start, self.began, self.tick);
-        let seat = self.who.get(&member).and_then(|who| who.seat).ok_or(Malformed::Forbidden)?;
-        let chair = self.chairs[seat.index()].as_mut().ok_or(Malformed::Forbidden)?;
+        let seat = self
+            .who
+            .get(&member)
+            .and_then(|who| who.seat)
+            .ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
+        let chair =
+            self.chairs[seat.index()].as_mut().ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
         read_inputs(bytes, present, |tick, input| {
             let due = due::<G>(start, began, tick);
             chair.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);

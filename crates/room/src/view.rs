@@ -309,7 +309,9 @@ impl<G: Hosted> View<G> {
         match input {
             Input::Message(Channel::Control, bytes) => self.on_control(control::from_bytes(bytes)?),
             Input::Message(Channel::State, bytes) => self.on_update(bytes)?,
-            Input::Message(..) => return Err(Malformed::Forbidden),
+            Input::Message(..) => {
+                return Err(Malformed::Forbidden("rooms speak on the channels for control and state"));
+            }
             Input::Local(input) => self.act(input),
             Input::Path(path) => {
                 self.path = path;

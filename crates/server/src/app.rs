@@ -19,6 +19,7 @@ use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::endpoint::Talk;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
+use sametick_wire::closing::LEAVING;
 use sametick_wire::hello::{Proven, Refusal};
 use sametick_wire::{Channel, Member, Time};
 
@@ -215,7 +216,7 @@ impl ServerApp {
     /// Tells everybody and stops when they have been told.
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
-        links.keys().into_iter().for_each(|key| links.close(key, 0, STOPS));
+        links.keys().into_iter().for_each(|key| links.close(key, LEAVING, STOPS));
         if let Some(rooms) = &mut self.rooms {
             self.scripts.stop(rooms, links, STOPS);
         }

@@ -114,11 +114,7 @@ fn play(mut run: Box<dyn Run>, session: &Session, inputs: &mut TickInputs) -> Op
             run.load(save.tick, &save.state).ok()?;
             return Some(run);
         };
-        let played = excerpt.read(|tick, rows| {
-            if tick == run.tick().next() {
-                step(&mut *run, tick, rows);
-            }
-        });
+        let played = excerpt.read(|tick, rows| step(&mut *run, tick, rows));
         return played.ok().map(|_| run);
     }
     Some(run)

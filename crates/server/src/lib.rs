@@ -18,6 +18,8 @@ pub mod cli;
 pub mod config;
 mod courier;
 mod desync;
+#[cfg(test)]
+mod documented;
 mod finder;
 mod folder_lock;
 mod following;

@@ -6,7 +6,8 @@ use postcard_schema::Schema;
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
-use sametick_wire::access::AccessKey;
+use sametick_wire::access::{AccessKey, NO_ANSWER};
+use sametick_wire::closing::{LEAVING, THROWN_OUT};
 use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
 use sametick_wire::netem::Profile;
 use sametick_wire::{Channel, LinkStats, Time};
@@ -55,7 +56,7 @@ impl PingServer {
     /// Tells everybody and stops when they have been told.
     pub fn stop(&mut self, links: &mut Links) {
         self.stopping = true;
-        links.keys().into_iter().for_each(|key| links.close(key, 0, "the server stops"));
+        links.keys().into_iter().for_each(|key| links.close(key, LEAVING, "the server stops"));
     }
 }
 
@@ -84,7 +85,9 @@ impl App for PingServer {
                 // Unreliable: what does not fit now is lost, and the client counts it.
                 let _ = links.send(key, channel, bytes);
             }
-            Event::Message(key, ..) => links.close(key, 1, "only short unreliable messages are sent back"),
+            Event::Message(key, ..) => {
+                links.close(key, THROWN_OUT, "only short unreliable messages are sent back");
+            }
             Event::Ended(_, why, _) => {
                 self.open -= 1;
                 tracing::info!(%why, "a client has gone");
@@ -188,7 +191,7 @@ fn explain(ended: &Ended) -> String {
     use sametick_transport::endpoint::Gone;
     match ended {
         Ended::Carrier(Gone::NoAnswer) => {
-            "no answer: nobody listens there, or the passphrase is another (see --secret-file)".into()
+            format!("{NO_ANSWER} (see --secret-file)")
         }
         other => other.to_string(),
     }
@@ -259,7 +262,7 @@ impl PingClient {
     fn finish(&mut self, key: Key, links: &mut Links) {
         self.closing = true;
         self.stats = links.stats(key).unwrap_or_default();
-        links.close(key, 0, "done");
+        links.close(key, LEAVING, "done");
     }
 
     fn report(&self, url: &Locator) -> PingReport {

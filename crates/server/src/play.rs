@@ -97,9 +97,6 @@ pub enum PlayError {
         /// Why not.
         why: String,
     },
-    /// Nobody has answered.
-    #[error("{0}: no answer: there is no relay, or it has another passphrase")]
-    NoAnswer(Locator),
     /// The session turned the player down.
     #[error("{url}: session {session}: {why}")]
     Refused {
@@ -111,9 +108,6 @@ pub enum PlayError {
         why: String,
     },
 }
-
-/// How the client says that nobody has answered.
-const NO_ANSWER: &str = "no answer";
 
 struct Player {
     plan: PlayPlan,
@@ -229,8 +223,7 @@ impl Player {
             Status::Refused(why) => Some(PlayError::Refused { url, session, why }),
             // Who was never there does not look for it for long.
             Status::Lost { why, .. } if caller.client().side().is_none() => {
-                let nobody = why == NO_ANSWER;
-                Some(if nobody { PlayError::NoAnswer(url) } else { PlayError::NotReached { url, why } })
+                Some(PlayError::NotReached { url, why })
             }
             _ => None,
         }

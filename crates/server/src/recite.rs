@@ -16,6 +16,7 @@ use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
 use sametick_wire::access::AccessKey;
+use sametick_wire::closing::{LEAVING, THROWN_OUT};
 use sametick_wire::hello::{Hello, Identity, Intent, Proven, Refusal};
 use sametick_wire::{Channel, Time};
 use serde::Serialize;
@@ -206,14 +207,14 @@ impl Recitals<'_> {
         }
         self.refused = self.refused.take().or(player.reciter.refused().map(ToOwned::to_owned));
         if self.players.values().all(|player| player.closed.0 as usize >= self.script.ticks.len()) {
-            self.players.keys().for_each(|key| links.close(*key, 0, "done"));
+            self.players.keys().for_each(|key| links.close(*key, LEAVING, "done"));
         }
     }
 
     fn on_message(&mut self, now: Time, key: Key, links: &mut Links, channel: Channel, bytes: &[u8]) {
         let Some(player) = self.players.get_mut(&key) else { return };
-        if player.reciter.handle(now, Input::Message(channel, bytes)).is_err() {
-            links.close(key, 1, "this is not the lockstep protocol");
+        if let Err(broken) = player.reciter.handle(now, Input::Message(channel, bytes)) {
+            links.close(key, THROWN_OUT, broken.rule());
         }
         self.drain(now, key, links);
     }

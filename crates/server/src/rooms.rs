@@ -71,9 +71,6 @@ const FIRST_LOCAL: u64 = 1 << 63;
 /// What members of a room are told whose game has panicked.
 pub const FAILED: &str = "the game has failed, and the room is over";
 
-/// What somebody is told who says anything else first than that they want to take part.
-const NOT_A_JOIN: &str = "this is not the protocol of rooms";
-
 /// A room, for as long as the server lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RoomId(pub u64);
@@ -393,7 +390,7 @@ impl Rooms {
         let (why, bad_token) = match turned {
             Turned::Away(why) | Turned::Limited(why) => (*why, false),
             Turned::BadToken(why) => (*why, true),
-            Turned::Out => return self.close(member, NOT_A_JOIN),
+            Turned::Out => return self.close(member, host::JOIN_FIRST),
         };
         self.say(member, &ToView::Refused { why: why.into(), bad_token });
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll};
 
+use sametick_wire::access::NO_ANSWER;
 use sametick_wire::{Carrier, LaneId, Time};
 
 /// A link within one endpoint. Never used twice.
@@ -132,7 +133,7 @@ impl std::fmt::Display for Gone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Gone::Closed => f.write_str("the other side closed the connection"),
-            Gone::NoAnswer => f.write_str("no answer"),
+            Gone::NoAnswer => f.write_str(NO_ANSWER),
             Gone::Limit(limit) => write!(f, "a limit was passed: {limit}"),
             Gone::Failed(why) => f.write_str(why),
         }

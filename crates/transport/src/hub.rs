@@ -17,6 +17,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use sametick_wire::access::Source;
+use sametick_wire::closing::THROWN_OUT;
 use sametick_wire::hello::{Answer, Knock, Proven};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};
@@ -28,7 +29,6 @@ use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, Talk
 use crate::keeper::Keeper;
 use crate::pace::network;
 pub use app::{App, Ended, Event};
-use budget::OVER_A_LIMIT;
 pub use links::Links;
 use unmet::{Client, Unmet};
 
@@ -408,7 +408,7 @@ impl Hub {
         self.links.open(key, link, Some(network(from.ip())));
         match app.enter(now, key, from, proven) {
             Ok(()) => app.handle(now, &mut self.links, Event::Opened(key)),
-            Err(refusal) => self.links.close(key, OVER_A_LIMIT, &refusal.to_string()),
+            Err(refusal) => self.links.close(key, THROWN_OUT, &refusal.to_string()),
         }
     }
 

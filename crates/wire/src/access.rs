@@ -7,6 +7,9 @@ use core::net::IpAddr;
 
 use subtle::ConstantTimeEq;
 
+/// How a client names silence: a server does not answer whoever cannot prove that they know its passphrase.
+pub const NO_ANSWER: &str = "no answer: nobody listens there, or the passphrase is another one";
+
 /// How far a proof's time may be off, in seconds: clocks of players are rarely better.
 pub const PROOF_WINDOW_S: u64 = 120;
 

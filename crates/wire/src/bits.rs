@@ -65,7 +65,7 @@ impl From<ReadError> for Malformed {
     fn from(error: ReadError) -> Malformed {
         match error {
             ReadError::End => Malformed::Truncated,
-            ReadError::OutOfRange => Malformed::Forbidden,
+            ReadError::OutOfRange => Malformed::Forbidden("a number is within its range"),
             ReadError::TooLong => Malformed::TooLong,
         }
     }

@@ -91,14 +91,14 @@ impl<'a> Messages<'a> {
             let bytes = reader.take(reader.rest().len())?;
             if count < 2 || !bytes.len().is_multiple_of(count) || bytes.len() / count > MAX_REDUNDANT_MESSAGE
             {
-                return Err(Malformed::Forbidden);
+                return Err(EQUAL_RUN);
             }
             return Ok(Messages { until, count: count as u8, equal, lens: &[], bytes });
         }
         let start = reader.rest();
         let nibbles = reader.take((count - 1).div_ceil(2))?;
         if count.is_multiple_of(2) && nibbles.last().is_some_and(|last| last >> 4 != 0) {
-            return Err(Malformed::Forbidden);
+            return Err(SPARE_BITS);
         }
         let (mut all, mut longest) = (0, 0);
         for at in 0..count - 1 {
@@ -127,7 +127,9 @@ impl<'a> Messages<'a> {
     /// The number of the first message, for a receiver whose first missing message is `next`.
     pub fn first(&self, next: u64) -> Result<u64, Malformed> {
         let until = self.until.widen(next, self.len());
-        until.and_then(|until| until.checked_sub(self.len() as u64)).ok_or(Malformed::Forbidden)
+        until
+            .and_then(|until| until.checked_sub(self.len() as u64))
+            .ok_or(Malformed::Forbidden("a message has a number from 0 on"))
     }
 
     /// The messages, oldest first.
@@ -156,6 +158,10 @@ impl<'a> Messages<'a> {
     }
 }
 
+const SPARE_BITS: Malformed = Malformed::Forbidden("bits that mean nothing are zero");
+const EQUAL_RUN: Malformed =
+    Malformed::Forbidden("a run of equally long messages has two or more, of at most 400 bytes");
+
 fn read_head(head: u8, reader: &mut Reader<'_>) -> Result<(Until, usize), Malformed> {
     let (low, count) = (head & 7, usize::from(head >> COUNT_SHIFT & 7));
     if count > 0 {
@@ -167,7 +173,7 @@ fn read_head(head: u8, reader: &mut Reader<'_>) -> Result<(Until, usize), Malfor
         return Ok((Until::Middle((more & 7) << 3 | low), MAX_SHORT + count));
     }
     if more | low != 0 {
-        return Err(Malformed::Forbidden);
+        return Err(SPARE_BITS);
     }
     let count = usize::from(reader.u8()?);
     if !(1..=MAX_REDUNDANT_COUNT).contains(&count) {
@@ -287,15 +293,15 @@ mod tests {
     fn damaged_blocks_are_refused() {
         for (bytes, error) in [
             (&b"\x80"[..], Malformed::Truncated),
-            (b"\x81\x00\x01\x01\x00", Malformed::Forbidden),
-            (b"\x80\x01\x01\x01\x00", Malformed::Forbidden),
+            (b"\x81\x00\x01\x01\x00", SPARE_BITS),
+            (b"\x80\x01\x01\x01\x00", SPARE_BITS),
             (b"\x80\x00\x00\x01\x00", Malformed::TooLong),
             (b"\x80\x00\x41\x01\x00", Malformed::TooLong),
             // Equally long, but only one, or not all.
-            (b"\xc8a", Malformed::Forbidden),
-            (b"\xd0abc", Malformed::Forbidden),
+            (b"\xc8a", EQUAL_RUN),
+            (b"\xd0abc", EQUAL_RUN),
             // A length where none belongs, and one beyond the end.
-            (b"\x90\x11a", Malformed::Forbidden),
+            (b"\x90\x11a", SPARE_BITS),
             (b"\x90\x02a", Malformed::Truncated),
         ] {
             assert_eq!(read(bytes), Err(error), "{bytes:02x?}");

@@ -13,8 +13,21 @@ pub enum Malformed {
     TooLong,
     /// A tag that no version of this protocol has given a meaning to.
     UnknownKind,
-    /// A value that is well-formed, but not allowed here.
-    Forbidden,
+    /// A value that is well-formed, but not allowed here, by this rule.
+    Forbidden(&'static str),
+}
+
+impl Malformed {
+    /// What was to be kept to, for a peer that has proven itself, and for logs.
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Malformed::Truncated => "a message ends where its last value does, not before",
+            Malformed::Overlong => "a number is no longer than its type",
+            Malformed::TooLong => "a message and what is in it are within the limits of length",
+            Malformed::UnknownKind => "frames are of a known kind, on a known channel",
+            Malformed::Forbidden(rule) => rule,
+        }
+    }
 }
 
 impl core::fmt::Display for Malformed {
@@ -24,7 +37,7 @@ impl core::fmt::Display for Malformed {
             Malformed::Overlong => "a number is longer than its type allows",
             Malformed::TooLong => "a length is above its limit",
             Malformed::UnknownKind => "an unknown kind of frame",
-            Malformed::Forbidden => "a value that is not allowed here",
+            Malformed::Forbidden(rule) => return write!(f, "against the rule that {rule}"),
         })
     }
 }

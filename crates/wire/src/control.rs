@@ -35,11 +35,16 @@ pub fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MOST: usize
     deserializer.deserialize_seq(AtMost::<T, MOST>(PhantomData))
 }
 
+/// What is wrong with a message that is none.
+pub const UNREADABLE: Malformed = Malformed::Forbidden(
+    "a control message is of a known kind, ends where its fields end, and its lists are within their limits",
+);
+
 /// Reads a control message; trailing bytes are refused.
 pub fn from_bytes<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Malformed> {
     match postcard::take_from_bytes(bytes) {
         Ok((message, [])) => Ok(message),
-        _ => Err(Malformed::Forbidden),
+        _ => Err(UNREADABLE),
     }
 }
 
@@ -70,8 +75,8 @@ mod tests {
         let bytes = to_bytes(&few);
         assert_eq!(bytes, [3, 1, 0xac, 2, 3]);
         assert_eq!(from_bytes(&bytes), Ok(few));
-        assert_eq!(from_bytes::<Few>(&bytes[..4]), Err(Malformed::Forbidden));
-        assert_eq!(from_bytes::<Few>(&[&bytes[..], &[0]].concat()), Err(Malformed::Forbidden));
-        assert_eq!(from_bytes::<Few>(&to_bytes(&Few(vec![0; 4]))), Err(Malformed::Forbidden));
+        assert_eq!(from_bytes::<Few>(&bytes[..4]), Err(UNREADABLE));
+        assert_eq!(from_bytes::<Few>(&[&bytes[..], &[0]].concat()), Err(UNREADABLE));
+        assert_eq!(from_bytes::<Few>(&to_bytes(&Few(vec![0; 4]))), Err(UNREADABLE));
     }
 }

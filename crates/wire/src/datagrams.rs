@@ -9,9 +9,10 @@ use sametick_sim::Time;
 use crate::arrivals::{Arrival, Arrivals};
 use crate::cadence::Cadence;
 use crate::channel::{Channel, Delivery, ORDERED_CHANNELS};
+use crate::closing::Closing;
 use crate::codec::{Malformed, Reader, varint_len};
 use crate::frame::{self, Frame, MAX_FRAGMENT};
-use crate::link::{Closing, Heard, KEEP_ALIVE_US};
+use crate::link::{Heard, KEEP_ALIVE_US};
 use crate::packet::{Ack, DELAY_UNIT_US, Head};
 use crate::queue::Queue;
 use crate::redundant::{RedundantIn, RedundantOut};
@@ -214,7 +215,9 @@ impl Datagrams {
                 return Ok(Heard::Close);
             }
             Frame::Message { .. } | Frame::Ordered { .. } | Frame::Chunk { .. } => {
-                return Err(Malformed::Forbidden);
+                return Err(Malformed::Forbidden(
+                    "in packets, inputs are in a block and reliable messages go by streams if there are any",
+                ));
             }
         }
         Ok(Heard::Something)

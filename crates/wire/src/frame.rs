@@ -144,16 +144,23 @@ impl<'a> Frame<'a> {
         }
         let number = head & 0x0f;
         let channel = Channel::from_number(number).ok_or(Malformed::UnknownKind)?;
-        let of =
-            |delivery| if channel.delivery() == delivery { Ok(channel) } else { Err(Malformed::Forbidden) };
-        let plain = || if number == 0 { Ok(()) } else { Err(Malformed::Forbidden) };
+        let of = |delivery| {
+            if channel.delivery() == delivery {
+                Ok(channel)
+            } else {
+                Err(Malformed::Forbidden("each channel has its own kind of frame"))
+            }
+        };
+        let plain = || {
+            if number == 0 { Ok(()) } else { Err(Malformed::Forbidden("bits that mean nothing are zero")) }
+        };
         Ok(match head >> 4 {
             PROMPT if number <= 1 => Frame::Prompt { gaps: number == 1 },
-            PROMPT => return Err(Malformed::Forbidden),
+            PROMPT => return Err(Malformed::Forbidden("bits that mean nothing are zero")),
             MESSAGE if channel.delivery() != Delivery::Ordered => {
                 Frame::Message { channel, bytes: reader.bytes(channel.max_message())? }
             }
-            MESSAGE => return Err(Malformed::Forbidden),
+            MESSAGE => return Err(Malformed::Forbidden("each channel has its own kind of frame")),
             ORDERED => Frame::Ordered {
                 channel: of(Delivery::Ordered)?,
                 offset: reader.varint()?,

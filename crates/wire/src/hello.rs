@@ -303,7 +303,9 @@ impl Answer {
                 Err(Malformed::TooLong)
             }
             Ok((answer, [])) => Ok(answer),
-            _ => Err(Malformed::Forbidden),
+            _ => Err(Malformed::Forbidden(
+                "an answer to a hello is of a known kind and ends where its fields end",
+            )),
         }
     }
 }

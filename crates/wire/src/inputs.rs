@@ -213,7 +213,11 @@ pub fn read_inputs(bytes: &[u8], near: Tick, mut see: impl FnMut(Tick, Opaque)) 
     for offset in 0..ticks {
         match read_input(&mut reader, &mut last)? {
             Some(input) => see(first + offset, input),
-            None => return Err(Malformed::Forbidden),
+            None => {
+                return Err(Malformed::Forbidden(
+                    "a message on the input channel has an input for each of its ticks",
+                ));
+            }
         }
     }
     reader.finish().map_err(Malformed::from)

@@ -8,9 +8,10 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::channel::Channel;
+use crate::closing::Closing;
 use crate::codec::{Malformed, Reader};
 use crate::frame::{self, Frame, MAX_CHUNK};
-use crate::link::{Closing, Heard, KEEP_ALIVE_US};
+use crate::link::{Heard, KEEP_ALIVE_US};
 use crate::queue::Queue;
 use crate::rtt::Rtt;
 use crate::streams::Streams;
@@ -141,7 +142,7 @@ impl Lane {
                 streams.closed_by_peer(code, text);
                 return Ok(Heard::Close);
             }
-            _ => return Err(Malformed::Forbidden),
+            _ => return Err(Malformed::Forbidden("a stream carries messages, prompts and closes")),
         }
         Ok(Heard::Something)
     }

@@ -12,6 +12,7 @@ pub mod block;
 mod cadence;
 pub mod channel;
 pub mod claims;
+pub mod closing;
 pub mod codec;
 pub mod control;
 mod datagrams;
@@ -42,7 +43,8 @@ mod window;
 
 pub use channel::{Channel, Delivery};
 pub use claims::Member;
+pub use closing::{Closed, Reason};
 pub use codec::Malformed;
-pub use link::{Carrier, Closed, Input, LaneId, Link, LinkStats, Output, Reason, SendError};
+pub use link::{Carrier, Input, LaneId, Link, LinkStats, Output, SendError};
 // What the public interface of this crate speaks of, so that edges need not name `sim`.
 pub use sametick_sim::{BuildId, SchemaHash, Time};

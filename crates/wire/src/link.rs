@@ -15,9 +15,9 @@ use sametick_sim::Time;
 
 use crate::arrivals::Arrivals;
 use crate::channel::{Channel, Delivery};
+use crate::closing::{Closed, Closing, Last, Reason, THROWN_OUT, put_close};
 use crate::codec::Malformed;
 use crate::datagrams::Datagrams;
-use crate::frame::MAX_CLOSE_TEXT;
 use crate::lanes::Lane;
 use crate::packet::{MAX_DATAGRAM, MAX_QUIC_DATAGRAM};
 use crate::queue::Queue;
@@ -86,28 +86,6 @@ pub enum Output {
     Done,
 }
 
-/// Why a link has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Closed {
-    /// We closed it.
-    Here,
-    /// The other side closed it, and said why.
-    There(Reason),
-    /// Nothing was heard for [`TIME_OUT_US`].
-    TimedOut,
-    /// The other side does not speak the protocol.
-    Violation(Malformed),
-}
-
-/// What a side says when it closes a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// For programs.
-    pub code: u8,
-    /// For people; at most [`MAX_CLOSE_TEXT`] bytes.
-    pub text: String,
-}
-
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
@@ -170,14 +148,6 @@ pub(crate) enum Heard {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Closing {
-    pub code: u8,
-    pub text: String,
-    tries: u32,
-    next_at: Time,
-}
-
-#[derive(Clone, Debug)]
 enum State {
     Open,
     Closing(Closing),
@@ -191,8 +161,7 @@ pub struct Link {
     now: Time,
     heard_at: Time,
     state: State,
-    /// One last ack is due, so that the other side need not repeat its close.
-    farewell: bool,
+    last: Last,
     streams: Streams,
     datagrams: Option<Datagrams>,
     /// Whether the carrier takes datagrams now: one of a single stream may gain them and lose them.
@@ -225,7 +194,7 @@ impl Link {
             now,
             heard_at: now,
             state: State::Open,
-            farewell: false,
+            last: Last::Nothing,
             streams: Streams::default(),
             has_datagrams: datagrams.is_some(),
             datagrams,
@@ -267,15 +236,13 @@ impl Link {
     }
 
     /// Ends the link. What is queued on reliable channels is given up: wait for [`Link::is_flushed`] first if it
-    /// matters. Nothing more is heard, of what has arrived either. A text longer than [`MAX_CLOSE_TEXT`] is cut.
+    /// matters. Nothing more is heard, of what has arrived either. A text longer than 200 bytes is cut.
     pub fn close(&mut self, now: Time, code: u8, text: &str) {
         self.now = self.now.max(now);
         self.streams.deafen();
         self.inbox.clear();
         if matches!(self.state, State::Open) {
-            let end = (0..=MAX_CLOSE_TEXT.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-            let text = text[..end.unwrap_or(0)].into();
-            self.state = State::Closing(Closing { code, text, tries: 0, next_at: self.now });
+            self.state = State::Closing(Closing::new(self.now, code, text));
         }
     }
 
@@ -302,25 +269,34 @@ impl Link {
             Ok(Heard::Close) => {
                 let reason = self.streams.take_close().unwrap_or(Reason { code: 0, text: String::new() });
                 self.state = State::Ended(Closed::There(reason));
-                self.farewell = true;
+                self.last = Last::Ack;
             }
             Err(error) => {
-                self.state = State::Ended(Closed::Violation(error));
+                self.break_off(error);
                 return Err(error);
             }
         }
         Ok(())
     }
 
+    /// The other side has broken a rule: it is told which, once.
+    fn break_off(&mut self, error: Malformed) {
+        self.state = State::Ended(Closed::Violation(error));
+        self.last = Last::Words(Closing::new(self.now, THROWN_OUT, error.rule()));
+    }
+
     fn on_datagram(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Malformed> {
         self.bytes_received += bytes.len() as u64;
-        let datagrams = self.datagrams.as_mut().ok_or(Malformed::Forbidden)?;
+        let datagrams = self.datagrams.as_mut().ok_or(Malformed::Forbidden("this link has no datagrams"))?;
         datagrams.on_packet(now, bytes, &mut self.streams, &mut self.inbox)
     }
 
     fn on_stream(&mut self, now: Time, lane: LaneId, bytes: &[u8]) -> Result<Heard, Malformed> {
         self.bytes_received += bytes.len() as u64;
-        let lane = self.lanes.get_mut(usize::from(lane.0)).ok_or(Malformed::Forbidden)?;
+        let lane = self
+            .lanes
+            .get_mut(usize::from(lane.0))
+            .ok_or(Malformed::Forbidden("this link has no such stream"))?;
         lane.on_bytes(now, bytes, &mut self.streams, &mut self.inbox)
     }
 
@@ -378,7 +354,7 @@ impl Link {
                 Ok(false) => {}
                 // Comes again with every call, but ends the link once.
                 Err(error) if matches!(self.state, State::Open | State::Closing(_)) => {
-                    self.state = State::Ended(Closed::Violation(error));
+                    self.break_off(error);
                 }
                 Err(_) => {}
             }
@@ -418,27 +394,25 @@ impl Link {
         }
         closing.tries += 1;
         closing.next_at = now.plus_micros(CLOSE_EVERY_US);
-        match (lanes.first_mut(), datagrams) {
-            (Some(lane), _) => {
-                lane.poll(*now, outbox, streams, Some(closing), buf);
-                Output::Stream(LaneId(0))
-            }
-            (None, Some(datagrams)) => {
-                datagrams.poll(*now, outbox, streams, Some(closing), buf);
-                Output::Datagram
-            }
-            (None, None) => Output::WakeAt(closing.next_at),
-        }
+        let ways = (lanes.first_mut(), datagrams.as_mut());
+        put_close(ways, *now, outbox, streams, closing, buf).unwrap_or(Output::WakeAt(closing.next_at))
     }
 
     fn poll_ended(&mut self, buf: &mut Vec<u8>) -> Output {
         let Link { now, datagrams, lanes, streams, outbox, .. } = self;
-        if core::mem::take(&mut self.farewell)
-            && let (Some(datagrams), true) = (datagrams, lanes.is_empty())
-        {
-            datagrams.ack_at_once(*now);
-            datagrams.poll(*now, outbox, streams, None, buf);
-            return Output::Datagram;
+        match (core::mem::take(&mut self.last), datagrams) {
+            (Last::Ack, Some(datagrams)) if lanes.is_empty() => {
+                datagrams.ack_at_once(*now);
+                datagrams.poll(*now, outbox, streams, None, buf);
+                return Output::Datagram;
+            }
+            (Last::Words(closing), datagrams) => {
+                let ways = (lanes.first_mut(), datagrams.as_mut());
+                if let Some(output) = put_close(ways, *now, outbox, streams, &closing, buf) {
+                    return output;
+                }
+            }
+            _ => {}
         }
         match core::mem::replace(&mut self.state, State::Done) {
             State::Ended(closed) => Output::Closed(closed),

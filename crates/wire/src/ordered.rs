@@ -147,12 +147,15 @@ impl Piece {
     }
 }
 
+const BEYOND: Malformed = Malformed::Forbidden("a stream is sent at most 1 MiB beyond what has arrived");
+const TORN: Malformed = Malformed::Forbidden("what has arrived of a stream has at most 2048 gaps");
+
 impl StreamIn {
     /// Takes a piece of the stream. Repeats are dropped, early ones kept.
     pub fn on_piece(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Malformed> {
-        let end = offset.checked_add(bytes.len() as u64).ok_or(Malformed::Forbidden)?;
+        let end = offset.checked_add(bytes.len() as u64).ok_or(BEYOND)?;
         if end > self.arrived + STREAM_WINDOW {
-            return Err(Malformed::Forbidden);
+            return Err(BEYOND);
         }
         if offset > self.arrived {
             return self.keep(offset, bytes);
@@ -193,7 +196,7 @@ impl StreamIn {
                 before.len += len;
                 place
             }
-            _ if full => return Err(Malformed::Forbidden),
+            _ if full => return Err(TORN),
             _ => {
                 self.pieces.insert(place, Piece { offset, at, len });
                 place + 1
@@ -272,8 +275,8 @@ mod tests {
     #[test]
     fn a_piece_beyond_the_window_is_refused_without_keeping_it() {
         let mut stream = StreamIn::default();
-        assert_eq!(stream.on_piece(STREAM_WINDOW, &[0]), Err(Malformed::Forbidden));
-        assert_eq!(stream.on_piece(u64::MAX, &[0]), Err(Malformed::Forbidden));
+        assert_eq!(stream.on_piece(STREAM_WINDOW, &[0]), Err(BEYOND));
+        assert_eq!(stream.on_piece(u64::MAX, &[0]), Err(BEYOND));
         assert_eq!(stream.on_piece(STREAM_WINDOW - 1, &[0]), Ok(()));
         assert!(stream.kept.capacity() <= 64);
     }
@@ -286,7 +289,7 @@ mod tests {
         let torn = |stream: &mut StreamIn, n: usize| stream.on_piece(2 * n as u64, &[0]);
         let mut stream = StreamIn::default();
         (1..=MAX_EARLY_PIECES).for_each(|n| torn(&mut stream, n).unwrap());
-        assert_eq!(torn(&mut stream, MAX_EARLY_PIECES + 1), Err(Malformed::Forbidden));
+        assert_eq!(torn(&mut stream, MAX_EARLY_PIECES + 1), Err(TORN));
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Head {
         let newest = match flags {
             flags if flags & SHORT != 0 => Newest::Short(flags >> NEWEST_SHIFT),
             flags if flags & !HAS_GAPS == HAS_DELAY => Newest::Long(reader.u16()?),
-            _ => return Err(Malformed::Forbidden),
+            _ => return Err(Malformed::Forbidden("bits that mean nothing are zero")),
         };
         let delay = if flags & HAS_DELAY == 0 { None } else { Some(reader.varint()?) };
         if delay.is_some_and(|delay| delay > MAX_DELAY_UNITS) {
@@ -174,7 +174,7 @@ mod tests {
     fn flags_that_mean_nothing_are_refused() {
         for flags in (0u8..=255).filter(|flags| flags & SHORT == 0 && ![0, 4, 6].contains(flags)) {
             let head = Head::read(&mut Reader::new(&[0, 0, flags, 1, 1, 1, 1]));
-            assert_eq!(head, Err(Malformed::Forbidden), "{flags}");
+            assert_eq!(head, Err(Malformed::Forbidden("bits that mean nothing are zero")), "{flags}");
         }
     }
 

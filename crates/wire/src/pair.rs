@@ -14,7 +14,8 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 
 use crate::channel::Channel;
-use crate::link::{Carrier, Closed, Input, LaneId, Link, Output};
+use crate::closing::Closed;
+use crate::link::{Carrier, Input, LaneId, Link, Output};
 use crate::netem::{self, Netem, Profile, Stats};
 
 /// One of the two ends.

@@ -189,7 +189,7 @@ impl SentPackets {
             Newest::Long(low) => widen(low, before),
         };
         if newest >= self.next_number() {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("only packets that were sent are acknowledged"));
         }
         let news = self.newest_acked.is_none_or(|before| newest > before);
         self.newest_acked = self.newest_acked.max(Some(newest));
@@ -403,7 +403,10 @@ mod tests {
     fn acks_for_packets_that_were_never_sent_are_refused() {
         let mut sent = SentPackets::default();
         sent.push(Time::ZERO, Cargo::default());
-        assert_eq!(sent.on_ack(&ack(1, 0), true, |_| {}), Err(Malformed::Forbidden));
+        assert_eq!(
+            sent.on_ack(&ack(1, 0), true, |_| {}),
+            Err(Malformed::Forbidden("only packets that were sent are acknowledged"))
+        );
     }
 
     #[test]

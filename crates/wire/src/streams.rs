@@ -4,8 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::channel::{Channel, ORDERED_CHANNELS};
+use crate::closing::Reason;
 use crate::codec::Malformed;
-use crate::link::Reason;
 use crate::ordered::{StreamIn, StreamOut};
 use crate::sent::SentPiece;
 

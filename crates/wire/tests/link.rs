@@ -217,14 +217,15 @@ fn the_text_of_a_close_is_cut_between_characters() {
 
 #[test]
 fn acks_for_packets_that_were_never_sent_end_the_link() {
+    const NEVER_SENT: Malformed = Malformed::Forbidden("only packets that were sent are acknowledged");
     let ack = |newest| Some(Ack { newest: Newest::Long(newest), delay: Some(0), missing: 0 });
     let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
     let sent = datagrams(&mut link).len() as u16;
     assert_eq!(link.handle(Time::ZERO, Input::Datagram(&packet(0, ack(sent - 1), |_| {}))), Ok(()));
     let bad = packet(1, ack(sent), |_| {});
-    assert_eq!(link.handle(Time::ZERO, Input::Datagram(&bad)), Err(Malformed::Forbidden));
-    let closed = Output::Closed(Closed::Violation(Malformed::Forbidden));
-    assert_eq!(kinds(&mut link), [closed, Output::Done]);
+    assert_eq!(link.handle(Time::ZERO, Input::Datagram(&bad)), Err(NEVER_SENT));
+    let closed = Output::Closed(Closed::Violation(NEVER_SENT));
+    assert_eq!(kinds(&mut link), [Output::Datagram, closed, Output::Done]);
 }
 
 #[test]
@@ -364,9 +365,10 @@ fn a_piece_beyond_the_stream_window_ends_the_link() {
     };
     let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
     assert_eq!(link.handle(Time::ZERO, Input::Datagram(&piece(0, WINDOW - 1))), Ok(()));
-    assert_eq!(link.handle(Time::ZERO, Input::Datagram(&piece(1, WINDOW))), Err(Malformed::Forbidden));
+    let beyond = link.handle(Time::ZERO, Input::Datagram(&piece(1, WINDOW))).unwrap_err();
+    assert!(beyond.rule().contains("at most 1 MiB beyond"), "{beyond}");
     let outputs = kinds(&mut link);
-    assert_eq!(outputs, [Output::Closed(Closed::Violation(Malformed::Forbidden)), Output::Done]);
+    assert_eq!(outputs, [Output::Datagram, Output::Closed(Closed::Violation(beyond)), Output::Done]);
 }
 
 /// A bad length is found when its turn comes, which may be long after its bytes came.
@@ -390,7 +392,9 @@ fn a_bad_length_behind_a_good_message_ends_the_link_once() {
         drain(&mut link);
         assert_eq!(link.handle(Time::ZERO, input), Ok(()));
         let closed = Output::Closed(Closed::Violation(Malformed::TooLong));
-        assert_eq!(kinds(&mut link), [Output::Message(Channel::Chat), closed, Output::Done], "{carrier:?}");
+        let told = if carrier == Carrier::Datagrams { Output::Datagram } else { Output::Stream(LaneId(0)) };
+        let outputs = [Output::Message(Channel::Chat), told, closed, Output::Done];
+        assert_eq!(kinds(&mut link), outputs, "{carrier:?}");
         assert_eq!(kinds(&mut link), [Output::Done], "{carrier:?}");
     }
 }
@@ -426,17 +430,21 @@ fn a_link_that_slept_for_a_week_does_not_overflow() {
 
 #[test]
 fn unreliable_messages_ride_only_where_they_may() {
+    const OWN_FRAME: Malformed = Malformed::Forbidden(
+        "in packets, inputs are in a block and reliable messages go by streams if there are any",
+    );
+    const LANE: Malformed = Malformed::Forbidden("a stream carries messages, prompts and closes");
     let input = packet(0, None, |out| put_message(out, Channel::Input, b"not repeated"));
     let mut link = Link::new(Time::ZERO, Carrier::Datagrams);
-    assert_eq!(link.handle(Time::ZERO, Input::Datagram(&input)), Err(Malformed::Forbidden));
+    assert_eq!(link.handle(Time::ZERO, Input::Datagram(&input)), Err(OWN_FRAME));
     let mut state = vec![];
     put_message(&mut state, Channel::State, b"on a lane that is not for it");
     let mut link = Link::new(Time::ZERO, Carrier::DatagramsAndStreams);
-    assert_eq!(link.handle(Time::ZERO, Input::Stream(LaneId(0), &state)), Err(Malformed::Forbidden));
+    assert_eq!(link.handle(Time::ZERO, Input::Stream(LaneId(0), &state)), Err(LANE));
     let mut chat = vec![];
     put_chunk_head(&mut chat, Channel::Chat, 0);
     let mut link = Link::new(Time::ZERO, Carrier::DatagramsAndStreams);
-    assert_eq!(link.handle(Time::ZERO, Input::Stream(LaneId(0), &chat)), Err(Malformed::Forbidden));
+    assert_eq!(link.handle(Time::ZERO, Input::Stream(LaneId(0), &chat)), Err(LANE));
     assert!(Channel::ALL.iter().filter(|channel| channel.delivery() == Delivery::Ordered).count() == 4);
 }
 

@@ -3,7 +3,7 @@
 use sametick_sim::{Rng, Time};
 use sametick_wire::netem::Profile;
 use sametick_wire::pair::{Pair, Side};
-use sametick_wire::{Carrier, Channel, Closed, Delivery, Malformed, Reason};
+use sametick_wire::{Carrier, Channel, Closed, Delivery, Reason, closing};
 
 const CARRIERS: [Carrier; 3] = [Carrier::Datagrams, Carrier::DatagramsAndStreams, Carrier::Stream];
 
@@ -309,20 +309,39 @@ fn a_close_says_why() {
 
 #[test]
 fn garbage_ends_the_link_without_harm() {
-    use sametick_wire::{Input, Link, Output};
+    use sametick_wire::{Input, LaneId, Link, Output};
     let mut buf = Vec::new();
-    for (carrier, input, error) in [
-        (Carrier::Datagrams, Input::Datagram(&[0, 0, 0, 0x70 | 9]), Malformed::UnknownKind),
-        (Carrier::Datagrams, Input::Datagram(&[0]), Malformed::Truncated),
-        (Carrier::Datagrams, Input::Datagram(&[0, 0, 4, 9, 0, 0]), Malformed::Forbidden),
-        (Carrier::Stream, Input::Datagram(&[0, 0, 0]), Malformed::Forbidden),
-        (Carrier::Stream, Input::Stream(sametick_wire::LaneId(1), &[0]), Malformed::Forbidden),
-        (Carrier::DatagramsAndStreams, Input::Datagram(&[0, 0, 0, 0x30, 0, 1, 1]), Malformed::Forbidden),
+    for (carrier, input, words) in [
+        (Carrier::Datagrams, Input::Datagram(&[0, 0, 0, 0x70 | 9]), "a known kind"),
+        (Carrier::Datagrams, Input::Datagram(&[0]), "ends where its last value does"),
+        (Carrier::Datagrams, Input::Datagram(&[0, 0, 4, 9, 0, 0]), "only packets that were sent"),
+        (Carrier::Stream, Input::Datagram(&[0, 0, 0]), "no datagrams"),
+        (Carrier::Stream, Input::Stream(LaneId(1), &[0]), "no such stream"),
+        (Carrier::DatagramsAndStreams, Input::Datagram(&[0, 0, 0, 0x30, 0, 1, 1]), "go by streams"),
     ] {
         let mut link = Link::new(Time::ZERO, carrier);
         while !matches!(link.poll_output(&mut buf), Output::WakeAt(_)) {}
-        assert_eq!(link.handle(Time::ZERO, input), Err(error), "{carrier:?} {input:?}");
+        let error = link.handle(Time::ZERO, input).unwrap_err();
+        assert!(error.rule().contains(words), "{carrier:?} {input:?}: {error}");
+        let last = link.poll_output(&mut buf);
+        assert!(matches!(last, Output::Datagram | Output::Stream(LaneId(0))), "{last:?}");
+        assert!(buf.windows(words.len()).any(|part| part == words.as_bytes()), "{words}: {buf:?}");
         assert_eq!(link.poll_output(&mut buf), Output::Closed(Closed::Violation(error)));
         assert_eq!(link.poll_output(&mut buf), Output::Done);
+    }
+}
+
+#[test]
+fn whoever_breaks_a_rule_is_told_which() {
+    use sametick_wire::Input;
+    for carrier in [Carrier::Datagrams, Carrier::DatagramsAndStreams] {
+        let mut pair = Pair::new(carrier, "rtt=50ms".parse().unwrap(), 1);
+        pair.run_millis(1_000);
+        let now = pair.now();
+        let broken = pair.link(Side::A).handle(now, Input::Datagram(&[0])).unwrap_err();
+        pair.run_millis(1_000);
+        assert_eq!(pair.closed(Side::A), Some(&Closed::Violation(broken)));
+        let reason = Reason { code: closing::THROWN_OUT, text: broken.rule().into() };
+        assert_eq!(pair.closed(Side::B), Some(&Closed::There(reason)));
     }
 }

@@ -89,46 +89,77 @@ pub struct Ask {
     pub action: Action,
 }
 
+/// Why something was not built or taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
+#[serde(rename_all = "snake_case")]
+pub enum Denied {
+    /// Who asked is dead.
+    Dead,
+    /// Who asked has just built or taken away something else.
+    TooSoon,
+    /// Who asked has built as much as anybody may.
+    TooMany,
+    /// It is too far away.
+    OutOfReach,
+    /// Something or somebody is there, or it is not on the map.
+    Occupied,
+    /// There is nothing that who asked has built.
+    NotYours,
+}
+
 /// Whether a player may build there, apart from having just built something else.
-pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around) -> bool {
-    let near = own.is_alive() && own.built < MAX_BUILT && is_in_reach(own, tile);
-    if !near
-        || kind == Kind::Rock
-        || around.is_solid(tile.x(), tile.y())
-        || overlaps(own.at, tile.x(), tile.y())
-    {
-        return false;
+pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around) -> Result<(), Denied> {
+    if !own.is_alive() {
+        return Err(Denied::Dead);
     }
-    let mut clear = true;
-    // Nobody further away than this touches the tile.
-    around.others(own.number, tile.centre(), UNIT, |_, at| clear &= !overlaps(at, tile.x(), tile.y()));
-    clear
+    if own.built >= MAX_BUILT {
+        return Err(Denied::TooMany);
+    }
+    if !is_in_reach(own, tile) {
+        return Err(Denied::OutOfReach);
+    }
+    let mut is_clear =
+        kind != Kind::Rock && !around.is_solid(tile.x(), tile.y()) && !overlaps(own.at, tile.x(), tile.y());
+    if is_clear {
+        // Nobody further away than this touches the tile.
+        around.others(own.number, tile.centre(), UNIT, |_, at| is_clear &= !overlaps(at, tile.x(), tile.y()));
+    }
+    if is_clear { Ok(()) } else { Err(Denied::Occupied) }
 }
 
 /// Whether a player may build there, as far as their own screen knows: for the colour of what they might build.
 pub fn could_place(own: &Own, tile: Tile, kind: Kind, around: &Scene) -> bool {
-    may_place(own, tile, kind, &Known::new(own, around))
+    may_place(own, tile, kind, &Known::new(own, around)).is_ok()
 }
 
 /// Builds, as far as it is the builder's own: whether there is a structure now.
-pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around) -> bool {
-    let may = own.busy == 0 && may_place(own, tile, kind, around);
-    if may {
-        own.built = own.built.saturating_add(1);
-        (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), false);
-    }
-    may
+pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around) -> Result<(), Denied> {
+    may_place(own, tile, kind, around)?;
+    is_rested(own)?;
+    own.built = own.built.saturating_add(1);
+    (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), false);
+    Ok(())
 }
 
 /// Takes a structure away, as far as it is the builder's own: whether it is gone now.
-pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> bool {
-    let may = own.busy == 0 && own.is_alive() && is_in_reach(own, tile);
-    let may = may && around.owner_at(tile) == Some(own.number);
-    if may {
-        own.built = own.built.saturating_sub(1);
-        (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), true);
+pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> Result<(), Denied> {
+    if !own.is_alive() {
+        return Err(Denied::Dead);
     }
-    may
+    if !is_in_reach(own, tile) {
+        return Err(Denied::OutOfReach);
+    }
+    if around.owner_at(tile) != Some(own.number) {
+        return Err(Denied::NotYours);
+    }
+    is_rested(own)?;
+    own.built = own.built.saturating_sub(1);
+    (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), true);
+    Ok(())
+}
+
+fn is_rested(own: &Own) -> Result<(), Denied> {
+    if own.busy == 0 { Ok(()) } else { Err(Denied::TooSoon) }
 }
 
 /// Another tick since something was built or taken away.
@@ -165,24 +196,29 @@ impl Arena {
 
     fn answer(&mut self, ask: Ask) {
         let Ok(at) = self.find(ask.number) else { return };
-        let mut own = self.people[at].own;
+        let (by, mut own) = (ask.number, self.people[at].own);
         match ask.action {
             Action::Preview(tile, kind) if own.is_alive() => {
                 self.people[at].plan = Some(Plan { tile, kind, ticks: PREVIEW_TICKS });
             }
+            Action::Preview(..) => {}
             Action::Clear => self.people[at].plan = None,
-            Action::Place(tile, kind) if place(&mut own, tile, kind, self) => {
-                self.map.insert(Block { tile, kind, health: kind.health(), owner: ask.number });
-                let person = &mut self.people[at];
-                (person.plan, person.life.built) = (None, person.life.built.saturating_add(1));
-                self.happened.push(Event::Built { by: ask.number, tile, kind });
-            }
-            Action::Remove(tile) if take_away(&mut own, tile, self) => {
-                if let Some(block) = self.map.remove(tile) {
-                    self.happened.push(Event::Destroyed { tile, kind: block.kind });
+            Action::Place(tile, kind) => match place(&mut own, tile, kind, self) {
+                Ok(()) => {
+                    self.map.insert(Block { tile, kind, health: kind.health(), owner: by });
+                    let person = &mut self.people[at];
+                    (person.plan, person.life.built) = (None, person.life.built.saturating_add(1));
+                    self.happened.push(Event::Built { by, tile, kind });
                 }
-            }
-            _ => {}
+                Err(why) => self.happened.push(Event::Refused { by, tile, why }),
+            },
+            Action::Remove(tile) => match take_away(&mut own, tile, self) {
+                Ok(()) => {
+                    let removed = self.map.remove(tile);
+                    self.happened.extend(removed.map(|block| Event::Destroyed { tile, kind: block.kind }));
+                }
+                Err(why) => self.happened.push(Event::Refused { by, tile, why }),
+            },
         }
         self.people[at].own = own;
     }

@@ -184,7 +184,9 @@ impl Hosted for Arena {
                 Event::Shot { at, .. } | Event::Hit { at, .. } => near(*at),
                 Event::Built { tile, .. } | Event::Destroyed { tile, .. } => near(tile.centre()),
                 Event::Killed { .. } => (Audience::Everyone, Promise::Reliable),
-                Event::Respawned { number, .. } => (Audience::View(ViewId(*number)), Promise::Lossy),
+                Event::Refused { by: number, .. } | Event::Respawned { number, .. } => {
+                    (Audience::View(ViewId(*number)), Promise::Lossy)
+                }
             };
             events.tell(audience, promise, *event);
         }
@@ -226,7 +228,7 @@ impl Arena {
             scene.put_at(id, owner, Some(place), &Avatar { at: own.at, aim: own.aim, health: own.health });
         }
         if let Some(plan) = plan {
-            let ok = may_place(&own, plan.tile, plan.kind, self);
+            let ok = may_place(&own, plan.tile, plan.kind, self).is_ok();
             let preview = Preview { tile: plan.tile.pair(), kind: plan.kind.code(), ok };
             scene.put_at(id, owner, Some(place_of(plan.tile.centre())), &preview);
         }

@@ -82,7 +82,7 @@ mod state;
 mod step;
 
 pub use ai::{autopilot, pilot};
-pub use build::{Ask, Kind, Plan};
+pub use build::{Ask, Denied, Kind, Plan};
 pub use command::{Command, aim_of_angle};
 pub use entities::{Avatar, Ground, Player, Preview, Projectile, Structure};
 pub use input::{Action, BadInput, Input, Walk};

@@ -9,7 +9,7 @@ use sametick_sim::replica::Entity;
 use sametick_sim::{Rng, Seat, Tick};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::build::{Ask, BUILD_TICKS, Kind, MAX_BUILT, Plan};
+use crate::build::{Ask, BUILD_TICKS, Denied, Kind, MAX_BUILT, Plan};
 use crate::input::Walk;
 use crate::kept::{CHARACTERS, Life};
 use crate::map::Map;
@@ -153,6 +153,15 @@ pub enum Event {
         tile: Tile,
         /// What.
         kind: Kind,
+    },
+    /// Something was not built or taken away.
+    Refused {
+        /// Who asked for it.
+        by: u16,
+        /// Where.
+        tile: Tile,
+        /// Why not.
+        why: Denied,
     },
     /// Someone lives again.
     Respawned {

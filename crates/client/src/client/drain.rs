@@ -3,8 +3,9 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::Time;
+use sametick_wire::access::NO_ANSWER;
+use sametick_wire::closing::THROWN_OUT;
 use sametick_wire::trouble::{Trouble, Way};
 use sametick_wire::{Carrier, Closed, link, side};
 
@@ -70,7 +71,7 @@ impl<S: Side> Client<S> {
                     if end > self.now {
                         return self.wait_until(end);
                     }
-                    self.on_unanswered("no answer");
+                    self.on_unanswered(NO_ANSWER);
                 }
                 Stage::Pausing(retry_at, _) if *retry_at > self.now => return self.wait_until(*retry_at),
                 Stage::Pausing(..) => self.dial(),

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, Side, Status};
-use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::access::{AccessKey, Source};
+use sametick_wire::closing::THROWN_OUT;
 use sametick_wire::hello::{Answer, Door, Hello, Knock};
 use sametick_wire::netem::Profile;
 use sametick_wire::trouble::{Trouble, Way};

@@ -56,10 +56,10 @@ impl<G: Game> Peer<G> {
     /// The relay lets it in: with a save, or with the ticks that it lacks.
     pub(super) fn on_welcome(&mut self, welcome: ToPeer) -> Result<(), Malformed> {
         let ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save } = welcome else {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"));
         };
         if u32::from(rate) != G::RATE.per_second() || seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("a welcome has the game's rate and a seat below 32"));
         }
         // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
         // The same if the session was taken up again since, and what it has is not even gone back from.
@@ -105,14 +105,15 @@ impl<G: Game> Peer<G> {
                 }
             }
             _ if first == Tick(1) => self.begin_anew(seat, closed, setup)?,
-            _ => return Err(Malformed::Forbidden),
+            _ => return Err(Malformed::Forbidden("ticks begin where the peer's end, or at the first")),
         }
         Ok(())
     }
 
     /// Begins at the beginning.
     fn begin_anew(&mut self, seat: Option<Seat>, closed: Tick, setup: &[u8]) -> Result<(), Malformed> {
-        let setup = from_canonical(setup).map_err(|_| Malformed::Forbidden)?;
+        let setup =
+            from_canonical(setup).map_err(|_| Malformed::Forbidden("a setup is of the game's type"))?;
         self.play = Some(Play::new(seat, &setup, closed));
         self.noted = Tick::ZERO;
         Ok(())

@@ -111,9 +111,11 @@ impl Backlog {
         let reach = self.excerpts.back().map_or(confirmed, |last| last.last().max(confirmed));
         let is_next = excerpt.first.0 <= reach.0.saturating_add(1);
         if !is_next || self.bytes + excerpt.bytes.len() > 2 * MAX_HISTORY {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("ticks follow each other"));
         }
-        excerpt.read(|_, _| ()).map_err(|_| Malformed::Forbidden)?;
+        excerpt
+            .read(|_, _| ())
+            .map_err(|_| Malformed::Forbidden("ticks can be read with the table before them"))?;
         if excerpt.last() > reach {
             self.sliced_at = self.sliced_at.filter(|_| !self.excerpts.is_empty());
             self.bytes += excerpt.bytes.len();
@@ -166,9 +168,10 @@ impl<G: Game> Peer<G> {
         closed: Tick,
         head: SaveHead,
     ) -> Result<(), Malformed> {
-        let table = Table::from_bytes(&head.table).map_err(|_| Malformed::Forbidden)?;
+        let table = Table::from_bytes(&head.table)
+            .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
         if head.bytes == 0 || head.bytes as usize > MAX_STATE || head.tick == Tick(u32::MAX) {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("a save has at most 8 MiB"));
         }
         let before = self.loading.take().filter(|loading| loading.head == head);
         let bytes = before.map(|loading| loading.bytes).unwrap_or_default();
@@ -199,7 +202,7 @@ impl<G: Game> Peer<G> {
         };
         let left = loading.head.bytes as usize - loading.bytes.len();
         if piece.offset as usize != loading.bytes.len() || piece.bytes.len() != left.min(PIECE_BYTES) {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden("pieces of a save come in order, each of the full size"));
         }
         loading.bytes.extend_from_slice(&piece.bytes);
         if loading.bytes.len() < loading.head.bytes as usize {

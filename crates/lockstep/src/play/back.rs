@@ -28,11 +28,9 @@ impl<G: Game> Play<G> {
         };
         let (mut state, mut inputs) = (state.clone(), Inputs::new());
         for excerpt in self.given(kept.next()).take_while(|excerpt| excerpt.first <= to) {
-            let read = excerpt.read_to(to, |tick, rows| {
-                if tick > kept {
-                    decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
-                    state.step(&inputs);
-                }
+            let read = excerpt.read_to(to, |_, rows| {
+                decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
+                state.step(&inputs);
             });
             if read.is_err() {
                 return false;
@@ -55,11 +53,9 @@ impl<G: Game> Play<G> {
         let Some(seat) = self.seat else { return own };
         for excerpt in self.given(after.next()) {
             // What was kept can be read.
-            let _ = excerpt.read(|tick, rows| {
-                if tick > after {
-                    let input = rows.get(seat).and_then(|row| row.input.as_ref());
-                    own.push(input.and_then(|input| from_canonical(input.as_bytes()).ok()));
-                }
+            let _ = excerpt.read(|_, rows| {
+                let input = rows.get(seat).and_then(|row| row.input.as_ref());
+                own.push(input.and_then(|input| from_canonical(input.as_bytes()).ok()));
             });
         }
         own.extend(self.own.iter().cloned());

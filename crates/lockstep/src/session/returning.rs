@@ -170,7 +170,7 @@ impl Session {
         while let Some(excerpt) = self.history.excerpt(from) {
             // What was kept can be read.
             let _ = excerpt.read(|tick, rows| {
-                let joined = rows.iter().filter(|row| row.joined && tick >= from);
+                let joined = rows.iter().filter(|row| row.joined);
                 joined.for_each(|row| joins[row.seat.index()] = Some(tick));
             });
             from = excerpt.last().next();

@@ -385,7 +385,9 @@ impl Session {
         let waiting = self.saves.wants.iter().filter(|(other, _)| *other == member).count();
         let is_there = (offset as usize) < save.state.len() && (offset as usize).is_multiple_of(PIECE_BYTES);
         if !is_there || waiting >= MAX_WANTED {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden(
+                "pieces begin at multiples of 16 KiB within the save, and at most 4 are asked for at a time",
+            ));
         }
         self.saves.wants.push_back((member, offset));
         self.pass_on(now, out);

@@ -167,7 +167,7 @@ pub fn key() -> SessionKey {
 
 pub fn join(member: u64) -> Join {
     Join {
-        game: "any".into(),
+        game: "den".into(),
         commit: String::new(),
         setup: vec![],
         seed: 0,

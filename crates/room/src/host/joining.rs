@@ -30,7 +30,9 @@ pub const WATCHERS: ViewId = ViewId(u16::MAX);
 impl<G: Hosted> Host<G> {
     pub(super) fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
         if !join.is_sound() {
-            return Err(Malformed::Forbidden);
+            return Err(Malformed::Forbidden(
+                "a Join has a setup of at most 4096 bytes and texts of at most 64",
+            ));
         }
         if join.game != G::NAME {
             self.refuse(member, "another game is played in this room");

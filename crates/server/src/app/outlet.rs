@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use sametick_lockstep::session::THROWN_OUT;
 use sametick_sim::record::Leaving;
 use sametick_transport::hub::{Ended, Key, Links};
+use sametick_wire::closing::{OVER_A_LIMIT, THROWN_OUT};
 use sametick_wire::{Channel, Closed, Member};
 
 use crate::following::Told;
@@ -29,7 +29,7 @@ impl Outlet<'_> {
     pub fn send(&mut self, member: Member, channel: Channel, bytes: &[u8]) {
         let Some(key) = self.keys.get(&member) else { return };
         if let Err(error) = self.links.send(*key, channel, bytes) {
-            self.links.close(*key, 2, &error.to_string());
+            self.links.close(*key, OVER_A_LIMIT, &error.to_string());
         }
     }
 

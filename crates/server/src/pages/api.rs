@@ -167,6 +167,7 @@ fn game(game: &dyn AnyGame) -> Value {
     json!({
         "name": game.name(),
         "build": game.build().to_string(),
+        "schema": game.schema().to_string(),
         "ticks_per_second": game.rate().per_second(),
         "seats": [seats.start(), seats.end()],
         "modes": modes,

@@ -104,7 +104,7 @@ fn what_scripts_are_told_is_documented() {
             active: Arena::CHARACTERS[0].into(),
             all: Arena::CHARACTERS.iter().map(|name| (*name).into()).collect(),
         }),
-        said(&Fault::new(Code::BadPayload, "missing field `x`").of(43)),
+        said(&Fault::new(Code::BadPayload, "`x` is missing").of(43)),
     ];
     let examples = examples();
     for message in &all {

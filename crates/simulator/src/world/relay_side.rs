@@ -3,9 +3,10 @@
 use sametick_lockstep::message::{self, ToPeer, read_inputs};
 use sametick_lockstep::relay::{Input, Output};
 use sametick_lockstep::rows::row_as_bytes;
-use sametick_lockstep::session::{CAME_BACK, Member, SessionId, THROWN_OUT};
+use sametick_lockstep::session::{CAME_BACK, Member, SessionId};
 use sametick_sim::record::{Leaving, Record, decode_inputs};
 use sametick_sim::{Inputs, Seat, Tick, from_canonical, to_canonical};
+use sametick_wire::closing::THROWN_OUT;
 use sametick_wire::{Channel, Closed};
 
 use super::{NEVER, World};
@@ -347,7 +348,7 @@ impl<G: Playable> World<G> {
         while let Some(excerpt) = session.history().excerpt(from).filter(|_| from <= to) {
             from = excerpt.first + excerpt.ticks;
             let read = excerpt.read(|tick, rows| {
-                if tick > begun && tick <= to {
+                if tick <= to {
                     decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
                     state.step(&inputs);
                 }

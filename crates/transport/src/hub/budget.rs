@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::{App, Hub, Key};
+use sametick_wire::closing::OVER_A_LIMIT;
 
-/// The code with which a link is closed that does not keep to a limit.
-pub(super) const OVER_A_LIMIT: u8 = 2;
+use super::{App, Hub, Key};
 
 /// What a link may make a server hold before it has joined anything: the request to join, with the longest setup, fits.
 pub const UNJOINED_BYTES: usize = 8 << 10;

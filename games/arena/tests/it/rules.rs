@@ -4,13 +4,21 @@ use sametick_arena::build::{BUILD_TICKS, MAX_BUILT, NOBODY, PREVIEW_TICKS};
 use sametick_arena::movement::{DIAGONAL_SPEED, RADIUS, SPEED};
 use sametick_arena::presence::{MAX_HEALTH, RESPAWN_TICKS};
 use sametick_arena::projectile::{DAMAGE, FIRE_TICKS};
-use sametick_arena::{Action, Event, Input, Kind, Setup, UNIT, Walk};
+use sametick_arena::{Action, Denied, Event, Input, Kind, Setup, UNIT, Walk};
 use sametick_sim::{Seat, Tick};
 
 use crate::field::{FIRING, Field, STILL, walking};
 
 fn acting(action: Action) -> Input {
     Input { action: Some(action), ..STILL }
+}
+
+/// Why nothing was built or taken away in the last tick.
+fn refusals(field: &Field) -> Vec<Denied> {
+    let happened = field.arena.happened.iter();
+    happened
+        .filter_map(|event| if let Event::Refused { why, .. } = event { Some(*why) } else { None })
+        .collect()
 }
 
 fn first_at(place: u16, action: Action) -> Input {
@@ -166,6 +174,7 @@ fn only_ones_own_can_be_taken_away_and_at_once() {
     field.tick(&[(0, acting(Action::Place(tile, Kind::Wall))), (1, STILL)]);
     field.ticks(BUILD_TICKS.into(), &[(0, STILL), (1, acting(Action::Remove(tile)))]);
     assert!(field.arena.map.block(tile).is_some(), "it is somebody else's");
+    assert_eq!(refusals(&field), [Denied::NotYours]);
     field.tick(&[(0, acting(Action::Remove(tile))), (1, STILL)]);
     assert!(field.arena.map.block(tile).is_none());
     assert_eq!(field.own(0).built, 0);
@@ -177,13 +186,14 @@ fn nothing_is_built_out_of_reach_or_on_something_or_somebody() {
     let refused = |field: &mut Field, x: i32, y: i32, kind: Kind| {
         let tile = field.tile(0, x, y);
         field.tick(&[(0, acting(Action::Place(tile, kind))), (1, STILL)]);
-        field.own(0).built == 0
+        assert_eq!(refusals(field).is_empty(), field.own(0).built == 1);
+        refusals(field)
     };
-    assert!(refused(&mut field, -4, -1, Kind::Wall), "too far");
-    assert!(refused(&mut field, 0, 0, Kind::Wall), "where the builder stands");
-    assert!(refused(&mut field, 3, 0, Kind::Wall), "where another stands");
-    assert!(refused(&mut field, 2, 0, Kind::Rock), "rocks are not made");
-    assert!(!refused(&mut field, -4, 0, Kind::Wall), "just in reach");
+    assert_eq!(refused(&mut field, -4, -1, Kind::Wall), [Denied::OutOfReach]);
+    assert_eq!(refused(&mut field, 0, 0, Kind::Wall), [Denied::Occupied], "where the builder stands");
+    assert_eq!(refused(&mut field, 3, 0, Kind::Wall), [Denied::Occupied], "where another stands");
+    assert_eq!(refused(&mut field, 2, 0, Kind::Rock), [Denied::Occupied], "rocks are not made");
+    assert_eq!(refused(&mut field, -4, 0, Kind::Wall), [], "just in reach");
     field.ticks(BUILD_TICKS.into(), &[(0, STILL), (1, STILL)]);
     let tile = field.tile(0, -4, 0);
     field.tick(&[(0, acting(Action::Place(tile, Kind::Crate))), (1, STILL)]);
@@ -214,11 +224,12 @@ fn a_player_builds_at_most_so_many_and_not_all_at_once() {
         field.tick(&[(0, acting(Action::Place(tile, Kind::Crate))), (1, STILL)]);
     }
     assert_eq!(field.own(0).built, 1, "the second came too soon");
+    assert_eq!(refusals(&field), [Denied::TooSoon]);
     for (x, y) in tiles {
         let tile = field.tile(0, x, y);
         field.ticks(BUILD_TICKS.into(), &[(0, acting(Action::Place(tile, Kind::Crate))), (1, STILL)]);
     }
-    assert_eq!(field.own(0).built, MAX_BUILT);
+    assert_eq!((field.own(0).built, refusals(&field)), (MAX_BUILT, vec![Denied::TooMany]));
     let owned = field.arena.map.blocks().iter().filter(|block| block.owner == 0).count();
     assert_eq!(owned, usize::from(MAX_BUILT));
 }
