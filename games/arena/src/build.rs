@@ -95,8 +95,6 @@ pub struct Ask {
 pub enum Denied {
     /// Who asked is dead.
     Dead,
-    /// Who asked has just built or taken away something else.
-    TooSoon,
     /// Who asked has built as much as anybody may.
     TooMany,
     /// It is too far away.
@@ -105,6 +103,8 @@ pub enum Denied {
     Occupied,
     /// There is nothing that who asked has built.
     NotYours,
+    /// Who asked has just built or taken away something else.
+    TooSoon,
 }
 
 /// Whether a player may build there, apart from having just built something else.

@@ -7,6 +7,7 @@ mod field;
 mod latency;
 mod played;
 mod protocol;
+mod readers;
 mod resumed;
 mod seeds;
 mod steady;
