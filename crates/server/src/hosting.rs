@@ -52,7 +52,7 @@ const NO_PASS: &str = "this is the game of a session: join it in the lobby";
 const NOT_A_ROOM: &str = "this session is played in lockstep: scripts take part in rooms";
 
 /// What links are told whose player has no seat there any more.
-const MOVED_ON: &str = "your place in this game is another one now";
+pub(crate) const MOVED_ON: &str = "your place in this game is another one now";
 
 /// What links are told when a game is over.
 pub(crate) const GAME_OVER: &str = "the game is over";

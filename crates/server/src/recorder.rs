@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::relay::SessionKey as RelayKey;
@@ -161,8 +161,14 @@ impl Recorder {
 
     /// The same, and waits for it.
     pub fn wait_saved(&mut self, at_most: Duration) -> Option<(SessionId, Tick)> {
-        let saved = self.courier.as_ref()?.wait(at_most)?;
-        self.note_saved(saved).or_else(|| self.poll_saved())
+        let until = Instant::now() + at_most;
+        loop {
+            // One of a room may come first.
+            let saved = self.courier.as_ref()?.wait(until.saturating_duration_since(Instant::now()))?;
+            if let Some(saved) = self.note_saved(saved) {
+                return Some(saved);
+            }
+        }
     }
 
     /// A save is on disk. The log of a room says so here; the relay says it of its own sessions.

@@ -439,7 +439,11 @@ impl<C: Catalog> Gateway<C> {
         let now = self.now;
         for host in self.catalog.pass_time(now) {
             let sessions = self.catalog.sessions_of(host);
-            self.outputs.push_back(Output::Lost(host, sessions));
+            let has_ended = self.catalog.host(now, host).is_some_and(|state| state.has_ended);
+            // Who took leave and left nothing behind is not missed.
+            if !has_ended || !sessions.is_empty() {
+                self.outputs.push_back(Output::Lost(host, sessions));
+            }
         }
         self.moves.retain(|_, entry| entry.until > now);
         let due: Vec<(u64, bool)> = self

@@ -2,13 +2,18 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use sametick_lockstep::session::{CAME_BACK, SEAT_GIVEN};
 use sametick_sim::record::Leaving;
 use sametick_transport::hub::{Ended, Key, Links};
 use sametick_wire::closing::{OVER_A_LIMIT, THROWN_OUT};
 use sametick_wire::{Channel, Closed, Member};
 
 use crate::following::Told;
+use crate::hosting::{GAME_OVER, MOVED_ON};
 use crate::recorder::Recorder;
+
+/// Why links are closed when everything is as it should be.
+const ORDINARY: [&str; 4] = [CAME_BACK, SEAT_GIVEN, MOVED_ON, GAME_OVER];
 
 /// Where what a machine wants goes.
 pub(crate) struct Outlet<'a> {
@@ -36,7 +41,11 @@ impl Outlet<'_> {
     /// Ends a link, not to come back.
     pub fn close(&mut self, member: Member, why: &str) {
         if let Some(key) = self.keys.get(&member) {
-            tracing::warn!(why, "a player was closed");
+            if ORDINARY.contains(&why) {
+                tracing::info!(player = member.0, why, "a player's link has ended");
+            } else {
+                tracing::warn!(player = member.0, why, "a player was closed");
+            }
             self.links.close(*key, THROWN_OUT, why);
         }
     }

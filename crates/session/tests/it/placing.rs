@@ -346,6 +346,21 @@ fn a_silent_host_gets_no_sessions_then_is_lost_and_is_never_forgotten_for_one_mi
 }
 
 #[test]
+fn a_host_that_took_leave_is_missed_only_if_it_has_sessions() {
+    for (has_session, lost) in [(false, vec![]), (true, vec![HostId(1)])] {
+        let mut town = Town::new(&[4]);
+        if has_session {
+            town.session(ADA, 1, None);
+        }
+        town.wait(SECOND);
+        town.ask_gateway(gateway::Input::Host(HostId(1), FromHost::Bye(Incarnation(1))));
+        town.deaf = vec![HostId(1)];
+        town.wait(MINUTE + 3 * SECOND);
+        assert_eq!((town.gateway.health(HostId(1)), town.lost), (Some(Health::Lost), lost));
+    }
+}
+
+#[test]
 fn whoever_joins_a_session_of_a_lost_host_is_told_at_once() {
     let mut town = Town::new(&[4]);
     let (session, _) = town.session(ADA, 1, None);
