@@ -13,7 +13,7 @@ use crate::history::Excerpt;
 use crate::message::{self, Claim, Join, MAX_SETUP, Pace, Run, Seated, ToPeer, ToRelay};
 use crate::meter::Meter;
 use crate::play::Play;
-use crate::rows::{Opaque, Table};
+use crate::rows::{BAD_TABLE, Opaque, Table};
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{Arrived, MAX_BATCH, Pacer, Path};
 pub use sametick_wire::side::{Input, Output};
@@ -380,8 +380,7 @@ impl<G: Game> Peer<G> {
             (ToPeer::Ticks { .. }, _) if self.loading.is_some() => Ok(()),
             (ToPeer::Ticks { first, .. }, _) if self.awaits_first && first > Tick(1) => Ok(()),
             (ToPeer::Ticks { first, ticks, table, bytes }, Some(play)) => {
-                let start = Table::from_bytes(&table)
-                    .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
+                let start = Table::from_bytes(&table).map_err(|_| BAD_TABLE)?;
                 (self.asked_at, self.awaits_first) = (Some(self.now), false);
                 self.backlog.push(play.confirmed().0, Excerpt { first, ticks, start, bytes })
             }

@@ -10,7 +10,7 @@ use sametick_wire::{Channel, Malformed};
 
 use crate::history::Excerpt;
 use crate::message::{self, Join, Run, ToPeer, ToRelay, put_inputs, read_ticks};
-use crate::rows::{Opaque, Table};
+use crate::rows::{BAD_TABLE, Opaque, Table};
 use sametick_wire::outbox::Outbox;
 
 /// So far ahead of the last closed tick inputs are handed in: a second and a half at 60 Hz, so that a machine may be busy.
@@ -162,8 +162,7 @@ impl Reciter {
                 Ok(())
             }
             ToPeer::Ticks { first, ticks, table, bytes } => {
-                let start = Table::from_bytes(&table)
-                    .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
+                let start = Table::from_bytes(&table).map_err(|_| BAD_TABLE)?;
                 let (mut fresh, before) = (false, self.closed);
                 let excerpt = Excerpt { first, ticks, start, bytes };
                 let table = excerpt.read(|tick, rows| {

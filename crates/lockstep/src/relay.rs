@@ -15,11 +15,12 @@ use crate::compaction::CompactionConfig;
 use crate::inquiry::Report;
 pub use crate::kept::{Found, Kept};
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
-use crate::session::{Facts, JoinError, MAX_MEMBERS, Member, START_DELAY_US, Session, SessionId, refuse};
+use crate::session::{Facts, JoinError, Member, START_DELAY_US, Session, SessionId, refuse};
 use crate::terms::{Terms, Wish};
 use sametick_wire::outbox::Outbox;
 
 mod driving;
+mod finding;
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
@@ -33,10 +34,10 @@ pub const LINGER_US: u64 = 10_000_000;
 /// What somebody is told who would begin one session too many.
 const NO_ROOM: &str = "the relay has no room for another session";
 
-/// The tick rates that a session may have.
 /// The first rule of the protocol.
 const JOIN_FIRST: &str = "the first message to a relay is Join, on the channel for control";
 
+/// The tick rates that a session may have.
 const RATES: core::ops::RangeInclusive<u16> = 1..=240;
 
 /// The longest message on the control channel: two hundred hashes and some text.
@@ -363,56 +364,6 @@ impl Relay {
                 }
             }
             Err(error) => refuse(&mut self.outbox, member, error.text()),
-        }
-    }
-
-    /// Somebody wants into a session that is not running.
-    fn look_for(&mut self, member: Member, wish: Wish) {
-        let Some(door) = self.doors.get_mut(&member) else { return };
-        let is_new = !self.looked_for.contains_key(&door.key);
-        let has_room = self.looked_for.len() < MAX_SESSIONS;
-        if is_new && !has_room {
-            return refuse(&mut self.outbox, member, NO_ROOM);
-        }
-        let waiting = self.looked_for.entry(door.key.clone()).or_default();
-        if waiting.len() >= MAX_MEMBERS {
-            return refuse(&mut self.outbox, member, JoinError::Full.text());
-        }
-        waiting.push((member, wish));
-        door.waits = true;
-        if is_new {
-            self.outbox.push_bare(Output::Find(door.key.clone()));
-        }
-    }
-
-    /// What there is of a session is known: those who wait for it come in.
-    fn on_found(&mut self, key: &SessionKey, found: Found) {
-        let Some(waiting) = self.looked_for.remove(key) else { return };
-        for (member, _) in &waiting {
-            if let Some(door) = self.doors.get_mut(member) {
-                door.waits = false;
-            }
-        }
-        let Some((first, wish)) = waiting.first() else { return };
-        let id = match found {
-            Found::New { uid } => self.begin(uid, *first, &wish.join),
-            Found::Kept(kept) => self.resume(key.clone(), *kept),
-        };
-        let Some(id) = id else {
-            for (member, _) in &waiting {
-                refuse(&mut self.outbox, *member, NO_ROOM);
-            }
-            return;
-        };
-        for (member, wish) in &waiting {
-            self.enter(id, *member, wish);
-        }
-        self.look_for_returning(id);
-    }
-
-    fn look_for_returning(&mut self, id: SessionId) {
-        if let Some(room) = self.rooms.get_mut(&id) {
-            room.session.look_for_returning(self.now, &mut self.outbox);
         }
     }
 

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use sametick_sim::record::TickInputs;
 use sametick_sim::{Inputs, Row, Seat};
+use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 use sametick_wire::inputs::{put_input, put_whole, read_input, read_whole};
 
@@ -12,6 +13,9 @@ pub use sametick_wire::inputs::{MAX_INPUT, Opaque};
 
 /// How many seats a session has at most.
 pub const MAX_SEATS: usize = 32;
+
+/// What is wrong with bytes that are no [`Table`].
+pub(crate) const BAD_TABLE: Malformed = Malformed::Forbidden("a table of seats can be read");
 
 const SEAT_BITS: u32 = 5;
 

@@ -11,7 +11,7 @@ use crate::history::{Excerpt, MAX_HISTORY};
 use crate::message::{MAX_STATE, MAX_WANTED, PIECE_BYTES, Piece, SaveHead, ToRelay};
 use crate::peer::{Peer, Status};
 use crate::play::Play;
-use crate::rows::Table;
+use crate::rows::{BAD_TABLE, Table};
 
 /// The first slice; at the usual tens of microseconds a tick, a few milliseconds.
 const FIRST_SLICE_TICKS: u32 = 128;
@@ -168,8 +168,7 @@ impl<G: Game> Peer<G> {
         closed: Tick,
         head: SaveHead,
     ) -> Result<(), Malformed> {
-        let table = Table::from_bytes(&head.table)
-            .map_err(|_| Malformed::Forbidden("a table of seats can be read"))?;
+        let table = Table::from_bytes(&head.table).map_err(|_| BAD_TABLE)?;
         if head.bytes == 0 || head.bytes as usize > MAX_STATE || head.tick == Tick(u32::MAX) {
             return Err(Malformed::Forbidden("a save has at most 8 MiB"));
         }

@@ -1,0 +1,57 @@
+//! Those who want into a session that is not running wait until it is known what there is of it.
+
+use super::{Found, MAX_SESSIONS, Member, NO_ROOM, Output, Relay, SessionId, SessionKey};
+use crate::session::{JoinError, MAX_MEMBERS, refuse};
+use crate::terms::Wish;
+
+impl Relay {
+    /// Somebody wants into a session that is not running.
+    pub(super) fn look_for(&mut self, member: Member, wish: Wish) {
+        let Some(door) = self.doors.get_mut(&member) else { return };
+        let is_new = !self.looked_for.contains_key(&door.key);
+        let has_room = self.looked_for.len() < MAX_SESSIONS;
+        if is_new && !has_room {
+            return refuse(&mut self.outbox, member, NO_ROOM);
+        }
+        let waiting = self.looked_for.entry(door.key.clone()).or_default();
+        if waiting.len() >= MAX_MEMBERS {
+            return refuse(&mut self.outbox, member, JoinError::Full.text());
+        }
+        waiting.push((member, wish));
+        door.waits = true;
+        if is_new {
+            self.outbox.push_bare(Output::Find(door.key.clone()));
+        }
+    }
+
+    /// What there is of a session is known: those who wait for it come in.
+    pub(super) fn on_found(&mut self, key: &SessionKey, found: Found) {
+        let Some(waiting) = self.looked_for.remove(key) else { return };
+        for (member, _) in &waiting {
+            if let Some(door) = self.doors.get_mut(member) {
+                door.waits = false;
+            }
+        }
+        let Some((first, wish)) = waiting.first() else { return };
+        let id = match found {
+            Found::New { uid } => self.begin(uid, *first, &wish.join),
+            Found::Kept(kept) => self.resume(key.clone(), *kept),
+        };
+        let Some(id) = id else {
+            for (member, _) in &waiting {
+                refuse(&mut self.outbox, *member, NO_ROOM);
+            }
+            return;
+        };
+        for (member, wish) in &waiting {
+            self.enter(id, *member, wish);
+        }
+        self.look_for_returning(id);
+    }
+
+    pub(super) fn look_for_returning(&mut self, id: SessionId) {
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.session.look_for_returning(self.now, &mut self.outbox);
+        }
+    }
+}
