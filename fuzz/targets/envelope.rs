@@ -6,6 +6,9 @@
 #[allow(dead_code, reason = "what scripts are told is no matter of foreign bytes")]
 #[path = "../../crates/server/src/rooms/envelope.rs"]
 mod envelope;
+#[allow(dead_code, reason = "payloads are read by what they are for")]
+#[path = "../../crates/server/src/plain.rs"]
+mod plain;
 
 use envelope::{Encoding, Incoming, encode, parse};
 
