@@ -96,6 +96,8 @@ pub trait Catalog {
     fn hosts(&self) -> Vec<HostId>;
     /// Hosts that may take such a session, those with the most room first.
     fn candidates(&self, now: Time, settings: &Settings) -> Vec<HostId>;
+    /// Whether a host is known that has this game in this mode.
+    fn is_offered(&self, game: &Name, mode: Mode) -> bool;
     /// The session that was made by a request.
     fn made_by(&self, key: Key) -> Option<SessionId>;
     /// The sessions of a host.
@@ -329,6 +331,11 @@ impl Catalog for Remembered {
             .collect();
         good.sort_by_key(|(room, id)| (usize::MAX - room, *id));
         good.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn is_offered(&self, game: &Name, mode: Mode) -> bool {
+        let mut offers = self.hosts.values().flat_map(|known| &known.offers);
+        offers.any(|(name, offered)| (name, *offered) == (game, mode))
     }
 
     fn made_by(&self, key: Key) -> Option<SessionId> {

@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 use sametick_session::catalog::{Catalog, HostRow, HostState, Remembered};
 use sametick_session::id::{HostId, Incarnation, Key, SessionId};
 use sametick_session::lobby::{Filter, Listed, Summary};
+use sametick_session::name::Name;
 use sametick_session::placing::{Beat, Standing};
-use sametick_session::settings::Settings;
+use sametick_session::settings::{Mode, Settings};
 use sametick_sim::Time;
 use sametick_store::catalog::{CatalogFile, HostRow as KeptRow, OpenCatalog, SessionRow};
 use sametick_wire::control;
@@ -172,6 +173,10 @@ impl Catalog for Kept {
 
     fn hosts(&self) -> Vec<HostId> {
         self.remembered.hosts()
+    }
+
+    fn is_offered(&self, game: &Name, mode: Mode) -> bool {
+        self.remembered.is_offered(game, mode)
     }
 
     fn candidates(&self, now: Time, settings: &Settings) -> Vec<HostId> {

@@ -1,5 +1,6 @@
 //! Whoever looks for a session: their connections, who they are, and what they are answered.
 
+use sametick_session::catalog::Catalog as _;
 use sametick_session::gateway::{Asking, ClientId, Input};
 use sametick_session::lobby::{Ask, Reply};
 use sametick_sim::Time;
@@ -108,7 +109,11 @@ impl GatewaySide {
             };
         };
         let checked = asked::<Ask>(command, FEATURE).and_then(|ask| {
-            if let Ask::Create { settings, .. } = &ask {
+            // Of a game that only hosts know, they know what can be had.
+            if let Ask::Create { settings, .. } = &ask
+                && (self.games.named(&settings.game).is_some()
+                    || !self.gateway.catalog().is_offered(&settings.game, settings.mode))
+            {
                 self.games.check(settings).map_err(|why| (seq, Code::BadPayload, why))?;
             }
             Ok(ask)
