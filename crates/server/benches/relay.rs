@@ -141,6 +141,8 @@ impl World {
                     }
                 }
                 Output::Closed(id, tick) => self.log_tick(id, tick),
+                // Players without a game have no state to give, and nobody here can replay it.
+                Output::WantSave(id, tick) => self.relay.handle(self.now, Input::Made(id, tick, None)),
                 other => panic!("{other:?}"),
             }
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use sametick_sim::record::Record;
-use sametick_sim::{Seat, Tick};
+use sametick_sim::{Row, Seat, Tick};
 use sametick_store::log::export::hex;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -68,8 +68,12 @@ pub struct PlayerInfo {
     pub gone: Option<&'static str>,
     /// Ticks in which they were there.
     pub ticks: u64,
-    /// Of those, ticks in which their input was late.
+    /// Of those, ticks before their first input could arrive.
+    pub arriving: u64,
+    /// Of those, ticks after that in which their input was late.
     pub omissions: u64,
+    #[serde(skip)]
+    has_begun: bool,
 }
 
 /// Reads a log and says what it is of.
@@ -148,7 +152,7 @@ impl LogInfo {
             Record::Inputs(inputs) => {
                 self.ticks += 1;
                 for row in inputs.iter() {
-                    self.take_part(row.seat, inputs.tick(), row.is_omitted());
+                    self.take_part(inputs.tick(), &row);
                 }
             }
             Record::Check { .. } => self.checks += 1,
@@ -163,16 +167,20 @@ impl LogInfo {
     fn sit_down(&mut self, seat: Seat, tick: Tick, name: Option<String>) {
         self.players.push(PlayerInfo {
             seat: seat.0,
+            // Who was there before this file begins has had a first input.
+            has_begun: name.is_none(),
             name,
             from_tick: tick.0,
             to_tick: None,
             gone: None,
             ticks: 0,
+            arriving: 0,
             omissions: 0,
         });
     }
 
-    fn take_part(&mut self, seat: Seat, tick: Tick, omitted: bool) {
+    fn take_part(&mut self, tick: Tick, row: &Row<&[u8]>) {
+        let (seat, omitted) = (row.seat, row.is_omitted());
         let stays =
             |player: &PlayerInfo| player.seat == seat.0 && player.to_tick.is_none_or(|to| to >= tick.0);
         if !self.players.iter().any(stays) {
@@ -181,9 +189,12 @@ impl LogInfo {
         }
         if let Some(player) = self.players.iter_mut().rev().find(|player| player.seat == seat.0) {
             player.ticks += 1;
-            player.omissions += u64::from(omitted);
+            player.has_begun |= row.input.is_some();
+            let is_late = omitted && player.has_begun;
+            player.arriving += u64::from(omitted && !is_late);
+            player.omissions += u64::from(is_late);
+            self.omissions += u64::from(is_late);
         }
-        self.omissions += u64::from(omitted);
     }
 }
 

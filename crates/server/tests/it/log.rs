@@ -7,8 +7,8 @@ use std::process::{Output, Stdio};
 use proptest::prelude::*;
 use sametick::games::{AnyGame, Games};
 use sametick::logs::{self, LogFile};
-use sametick_sim::record::Record;
-use sametick_sim::{BuildId, SchemaHash, StateHash, Tick};
+use sametick_sim::record::{Record, TickInputs};
+use sametick_sim::{BuildId, Row, SchemaHash, Seat, StateHash, Tick};
 use serde_json::Value;
 
 use crate::process::{Folder, command, run};
@@ -59,6 +59,27 @@ fn info_says_what_a_log_is_of() {
     assert!(info["setup_fields"]["skill"].is_string() && !info["players"].as_array().unwrap().is_empty());
     let (ok, page, _) = sametick(&["log", "info", text(&path)]);
     assert!(ok && page.contains("2025-11-15 06:30:00 UTC") && page.contains("20.0 s"), "{page}");
+}
+
+#[test]
+fn what_cannot_have_arrived_yet_is_not_late() {
+    let (folder, games) = (Folder::new(), trial::games());
+    let rehearsal = pong(&games).rehearse(3, 1).unwrap();
+    let (tick, seat) = (Tick(1), Seat(0));
+    let mut records = vec![Record::Joined { tick, seat, name: "Ada".into(), commit: String::new() }];
+    for tick in (1..=60).map(Tick) {
+        // The first ten inputs are on their way, and the 50th is late.
+        let input = (tick > Tick(10) && tick != Tick(50)).then_some(&[0u8][..]);
+        let mut inputs = TickInputs::new();
+        inputs.set(tick, [Row { seat, joined: tick == Tick(1), left: false, input }].into_iter());
+        records.push(Record::Inputs(inputs));
+    }
+    let path = folder.path().join("a.log");
+    write(&path, &header(pong(&games), &rehearsal), &records);
+    let (ok, info) = json(&["log", "info", text(&path)]);
+    let player = &info["players"][0];
+    assert_eq!((ok, &player["arriving"], &player["omissions"]), (true, &9.into(), &1.into()), "{info}");
+    assert_eq!(info["omissions"], 1);
 }
 
 #[test]
