@@ -71,7 +71,7 @@ fn what_cannot_have_arrived_yet_is_not_late() {
         // The first ten inputs are on their way, and the 50th is late.
         let input = (tick > Tick(10) && tick != Tick(50)).then_some(&[0u8][..]);
         let mut inputs = TickInputs::new();
-        inputs.set(tick, [Row { seat, joined: tick == Tick(1), left: false, input }].into_iter());
+        inputs.set(tick, [Row { seat, joined: tick == Tick(1), left: false, input }]);
         records.push(Record::Inputs(inputs));
     }
     let path = folder.path().join("a.log");
