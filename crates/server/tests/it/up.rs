@@ -1,5 +1,7 @@
 //! `sametick up`: what it serves, what it says when it cannot, and how it ends.
 
+use std::process::Stdio;
+
 use sametick_transport::clock::unix_seconds;
 use sametick_wire::access::AccessKey;
 use serde_json::Value;
@@ -266,4 +268,25 @@ fn help_of_up_teaches_by_example() {
     let output = run(&mut command(&["up", "--help"]));
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(help.contains("Examples:") && help.contains("--behind-proxy") && help.contains("--print-config"));
+}
+
+#[test]
+fn a_stop_during_games_is_no_reason_to_warn() {
+    let folder = Folder::new();
+    let up = Up::start(&folder, &[], None);
+    let url = up.native("udp");
+    let mut bots = ["--session", "--room"].map(|place| {
+        let game = if place == "--room" { "arena" } else { "pong" };
+        let args = ["bot", game, "--connect", &url, place, "meeting", "--seconds", "60", "--patience", "0"];
+        command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    });
+    while up.api("/api/health")["players"] != 4 {
+        std::thread::yield_now();
+    }
+    up.signal("-INT");
+    let (clean, out) = up.end();
+    bots.iter_mut().for_each(|bot| drop(bot.wait().unwrap()));
+    let log = Up::log_in(&folder);
+    assert!(clean && out.ends_with("the logs are written\n"), "{out}{log}");
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
 }

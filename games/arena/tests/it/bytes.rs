@@ -56,8 +56,8 @@ fn the_schema_changes_on_purpose_or_not_at_all() {
     // that sessions of older builds need the older build.
     let hashes = [schema_hash_of::<Arena>(), hosted_schema_of::<Arena>()].map(|hash| hash.to_string());
     let pinned = [
-        "8a38581bca7bde8864d4ff7cd80fbcd981f2e8b47ea3c7ba5d544dbd84db1bf7",
-        "0a17a70dee67f94bab39b25bff06f0857a02866b8a2e0e107209989d786cb690",
+        "5c63eec70fbb9659df6a755ce084b7a818b9c28183cce265c8c0da5123e22a1e",
+        "4a3c9d08aeb6a8444ab83c384428c002bb9031e6cb7ed3c0460c1b9346a45410",
     ];
     assert_eq!(hashes, pinned, "{}", sametick_sim::replica::hosted_description_of::<Arena>());
 }

@@ -25,8 +25,11 @@ fn a_batch_is_one_input_for_each_tick() {
         inputs(&HELD, json),
         walks.map(|walk| Input { walk, aim: 9, fire: true, action: None, place: 0 })
     );
-    let long = format!(r#"{{"movement":{{"input_batch":{{"inputs":[{}{{}}]}}}}}}"#, "{},".repeat(500));
-    assert_eq!(inputs(&HELD, &long).len(), 60);
+    let of = |len: usize| {
+        format!(r#"{{"movement":{{"input_batch":{{"inputs":[{}{{}}]}}}}}}"#, "{},".repeat(len - 1))
+    };
+    assert_eq!(inputs(&HELD, &of(60)).len(), 60);
+    assert!(error(&of(61)).contains("a batch has at most 60 inputs, and this one has 61"));
 }
 
 #[test]
