@@ -9,6 +9,7 @@ use super::table::{Place, Seated, Visitor, settings};
 use crate::attacks::asked;
 use crate::everyone::{Socket, block_on};
 use crate::process::{command, run};
+use crate::web::Up;
 
 /// So long no game takes; bots end with it.
 const SECONDS: &str = "240";
@@ -80,6 +81,9 @@ fn every_game_in_every_mode_is_played_to_its_results() {
             bot.wait().unwrap();
         }
     });
+    // The end of a game is nothing to warn of.
+    let log = Up::log_in(&place.folder);
+    assert!(log.contains("a player's link has ended") && !log.contains("a player was closed"), "{log}");
 }
 
 #[test]
