@@ -285,7 +285,9 @@ fn a_stop_during_games_is_no_reason_to_warn() {
     }
     up.signal("-INT");
     let (clean, out) = up.end();
-    bots.iter_mut().for_each(|bot| drop(bot.wait().unwrap()));
+    for bot in &mut bots {
+        bot.wait().unwrap();
+    }
     let log = Up::log_in(&folder);
     assert!(clean && out.ends_with("the logs are written\n"), "{out}{log}");
     let is_loud = |line: &&str| line.contains("WARN") || line.contains("ERROR");
