@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! sametick-bundle bind MODULE.wasm FOLDER   JavaScript, types and the module itself for browsers, into FOLDER
-//! sametick-bundle measure FOLDER            hash and sizes of every file below FOLDER, as JSON
+//! sametick-bundle pack FOLDER               a `.gz` and a `.br` beside every file below FOLDER that gets smaller by it,
+//!                                           and hash and size of all of them, as JSON
 //! ```
 
 use std::collections::BTreeMap;
@@ -24,11 +25,11 @@ fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["bind", module, folder] => bind(Path::new(module), Path::new(folder)),
-        ["measure", folder] => {
-            println!("{}", serde_json::to_string(&measure(Path::new(folder))?)?);
+        ["pack", folder] => {
+            println!("{}", serde_json::to_string(&pack(Path::new(folder))?)?);
             Ok(())
         }
-        _ => bail!("usage: sametick-bundle bind MODULE.wasm FOLDER | measure FOLDER"),
+        _ => bail!("usage: sametick-bundle bind MODULE.wasm FOLDER | pack FOLDER"),
     }
 }
 
@@ -46,43 +47,53 @@ fn bind(module: &Path, folder: &Path) -> Result<()> {
         .with_context(|| format!("wasm-bindgen cannot read {}", module.display()))
 }
 
-/// Every file by its path below `folder`, with forward slashes.
-fn measure(folder: &Path) -> Result<BTreeMap<String, serde_json::Value>> {
+/// Every file by its path below `folder`, with forward slashes; those that this adds as well.
+fn pack(folder: &Path) -> Result<BTreeMap<String, serde_json::Value>> {
     let mut files = BTreeMap::new();
     collect(folder, "", &mut files)?;
     Ok(files)
 }
 
 fn collect(folder: &Path, prefix: &str, files: &mut BTreeMap<String, serde_json::Value>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
-        let entry = entry?;
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    // Read to its end first: packing adds to it.
+    for entry in entries.collect::<Result<Vec<_>, _>>()? {
         let name = entry.file_name();
-        let name = name.to_str().context("a file name is UTF-8")?;
+        let name = format!("{prefix}{}", name.to_str().context("a file name is UTF-8")?);
         if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &format!("{prefix}{name}/"), files)?;
+            collect(&entry.path(), &format!("{name}/"), files)?;
         } else {
-            files.insert(format!("{prefix}{name}"), measure_file(&fs::read(entry.path())?)?);
+            pack_file(&entry.path(), name, files)?;
         }
     }
     Ok(())
 }
 
-fn measure_file(bytes: &[u8]) -> Result<serde_json::Value> {
-    Ok(json!({
-        "blake3": blake3::hash(bytes).to_hex().to_string(),
-        "bytes": bytes.len(),
-        "gzip": gzipped(bytes)?,
-        "brotli": brotlied(bytes)?,
-    }))
+fn pack_file(path: &Path, name: String, files: &mut BTreeMap<String, serde_json::Value>) -> Result<()> {
+    let plain = fs::read(path)?;
+    for (ending, packed) in [(".gz", gzipped(&plain)?), (".br", brotlied(&plain)?)] {
+        if packed.len() < plain.len() {
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(ending);
+            fs::write(beside, &packed)?;
+            files.insert(format!("{name}{ending}"), measured(&packed));
+        }
+    }
+    files.insert(name, measured(&plain));
+    Ok(())
 }
 
-fn gzipped(bytes: &[u8]) -> Result<usize> {
+fn measured(bytes: &[u8]) -> serde_json::Value {
+    json!({ "blake3": blake3::hash(bytes).to_hex().to_string(), "bytes": bytes.len() })
+}
+
+fn gzipped(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len())
+    Ok(encoder.finish()?)
 }
 
-fn brotlied(bytes: &[u8]) -> Result<usize> {
+fn brotlied(bytes: &[u8]) -> Result<Vec<u8>> {
     let parameters = brotli::enc::BrotliEncoderParams {
         quality: BROTLI_QUALITY,
         lgwin: BROTLI_WINDOW,
@@ -91,5 +102,5 @@ fn brotlied(bytes: &[u8]) -> Result<usize> {
     };
     let mut compressed = Vec::new();
     brotli::BrotliCompress(&mut &bytes[..], &mut compressed, &parameters)?;
-    Ok(compressed.len())
+    Ok(compressed)
 }

@@ -1,15 +1,19 @@
-//! Puts the built web app into the program: every file plain, and compressed where that is smaller.
+//! Puts the built web app into the program: every file plain, and compressed where the app's build found that smaller.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where the built app lies, from the folder of this crate.
 const DIST: &str = "../../web/app/dist";
 
-/// What the app was built from: for whoever builds it, not for whoever sees it.
+/// What the app was built from: pages do not ask for it.
 const RECIPE: &str = "/manifest.json";
+
+/// The compressed forms of a file, which lie beside it.
+const GZIP: &str = ".gz";
+const BROTLI: &str = ".br";
 
 /// Writes the table of files, or says why there is none.
 pub fn embed(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
@@ -25,7 +29,7 @@ pub fn embed(manifest_dir: &Path, out_dir: &Path) -> Result<(), String> {
             (format!("/{}", parts.join("/")), path)
         })
         .collect();
-    files.retain(|(name, _)| name != RECIPE);
+    files.retain(|(name, _)| name != RECIPE && !name.ends_with(GZIP) && !name.ends_with(BROTLI));
     files.sort();
     if !files.iter().any(|(name, _)| name == "/index.html") {
         let dist = dist.display();
@@ -52,52 +56,40 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// One file in the table, with its forms written beside it.
+/// One file in the table, with its compressed forms where there are any. All are copied: a file of the app may go while the
+/// program is compiled from an older table.
 fn row(name: &str, path: &Path, out_dir: &Path) -> io::Result<String> {
     let plain = fs::read(path)?;
     let tag = blake3::hash(&plain).to_hex().chars().take(32).collect::<String>();
-    // What has been compressed once need not be again: a commit alone runs this script anew.
-    let keep = |ending: &str, make: fn(&[u8]) -> io::Result<Vec<u8>>| -> io::Result<(PathBuf, usize)> {
-        let kept = out_dir.join(format!("{tag}.{ending}"));
-        if !kept.exists() {
-            let beside = out_dir.join(format!("{tag}.{ending}.new"));
-            fs::write(&beside, make(&plain)?)?;
-            fs::rename(&beside, &kept)?;
+    let include = |ending: &str, bytes: &[u8]| -> io::Result<String> {
+        let kept = out_dir.join(format!("{tag}{ending}"));
+        let is_kept = fs::read(&kept).is_ok_and(|there| there == bytes);
+        if !is_kept {
+            fs::write(&kept, bytes)?;
         }
-        let len = usize::try_from(fs::metadata(&kept)?.len()).unwrap_or(usize::MAX);
-        Ok((kept, len))
+        Ok(format!("include_bytes!({:?})", kept.display().to_string()))
     };
-    let include = |path: &Path| format!("include_bytes!({:?})", path.display().to_string());
-    let form = |ending, make| -> io::Result<String> {
-        let (kept, len) = keep(ending, make)?;
-        let smaller = len < plain.len();
-        Ok(if smaller { format!("Some({})", include(&kept)) } else { "None".into() })
+    let form = |ending: &str| -> io::Result<String> {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(ending);
+        match fs::read(beside) {
+            Ok(bytes) => Ok(format!("Some({})", include(ending, &bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok("None".into()),
+            Err(error) => Err(error),
+        }
     };
-    let (gzip, brotli) = (form("gz", gzip)?, form("br", brotli)?);
-    let (plain, _) = keep("plain", |plain| Ok(plain.to_vec()))?;
     let mut row = String::new();
     let _ = writeln!(
         row,
-        "    File {{ path: {name:?}, content_type: {:?}, tag: {tag:?}, is_immutable: {}, plain: {}, gzip: {gzip}, \
-         brotli: {brotli} }},",
+        "    File {{ path: {name:?}, content_type: {:?}, tag: {tag:?}, is_immutable: {}, plain: {}, gzip: {}, \
+         brotli: {} }},",
         content_type(name),
         has_hash(name),
-        include(&plain),
+        include(".plain", &plain)?,
+        form(GZIP)?,
+        form(BROTLI)?,
     );
     Ok(row)
-}
-
-fn gzip(plain: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(plain)?;
-    encoder.finish()
-}
-
-fn brotli(plain: &[u8]) -> io::Result<Vec<u8>> {
-    let mut small = Vec::new();
-    let params = brotli::enc::BrotliEncoderParams { quality: 11, lgwin: 22, ..Default::default() };
-    brotli::BrotliCompress(&mut &plain[..], &mut small, &params)?;
-    Ok(small)
 }
 
 fn content_type(name: &str) -> &'static str {

@@ -39,7 +39,7 @@ pub fn build(workspace: &Workspace, dist: &Path) -> Result<Manifest> {
         made_with: made_with(&places.app)?,
         sources: sources::hash(workspace)?,
         builds: builds(workspace, &places.bindings)?,
-        files: measure(workspace, dist)?,
+        files: pack(workspace, dist)?,
     })
 }
 
@@ -99,14 +99,22 @@ fn remaps(workspace: &Workspace, toolchain: &Toolchain) -> Result<Vec<String>> {
     let sysroot = shell::read(toolchain.rustc().args(["--print", "sysroot"]))?;
     let library = Path::new(sysroot.trim()).join("lib/rustlib/src/rust");
     // The later of two that match wins: what is inside another comes after it.
-    let mut pairs = vec![(cargo_home()?, "/cargo")];
-    pairs.extend(registry_sources()?.into_iter().map(|folder| (folder, "/crates")));
+    let mut pairs = vec![(cargo_home()?, "/cargo".to_owned())];
+    pairs.extend(registry_sources()?.into_iter().map(|folder| (folder, "/crates".to_owned())));
     pairs.extend([
-        (library, "/rust"),
-        (workspace.root.clone(), "/sametick"),
-        (workspace.target.clone(), "/target"),
+        (library, library_name(toolchain)?),
+        (workspace.root.clone(), "/sametick".to_owned()),
+        (workspace.target.clone(), "/target".to_owned()),
     ]);
     Ok(pairs.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect())
+}
+
+/// What the compiler calls the sources of its library where they are not installed (the component `rust-src`): the module is
+/// the same with and without them.
+fn library_name(toolchain: &Toolchain) -> Result<String> {
+    let verbose = shell::read(toolchain.rustc().arg("-vV"))?;
+    let commit = verbose.lines().find_map(|line| line.strip_prefix("commit-hash: "));
+    Ok(format!("/rustc/{}", commit.context("`rustc -vV` names its commit")?))
 }
 
 fn cargo_home() -> Result<PathBuf> {
@@ -128,14 +136,13 @@ fn bind(workspace: &Workspace, module: &Path, bindings: &Path) -> Result<()> {
     shell::run(bundle(workspace)?.arg("bind").arg(module).arg(bindings))
 }
 
-fn measure(workspace: &Workspace, dist: &Path) -> Result<serde_json::Map<String, Value>> {
-    let measured = shell::read(bundle(workspace)?.arg("measure").arg(dist))?;
-    let mut files: serde_json::Map<String, Value> = serde_json::from_str(&measured)?;
-    files.remove(super::manifest::NAME);
-    Ok(files)
+/// Compresses the app's files, each beside its plain form: `dist` was emptied before, so there are no older ones.
+fn pack(workspace: &Workspace, dist: &Path) -> Result<serde_json::Map<String, Value>> {
+    let packed = shell::read(bundle(workspace)?.arg("pack").arg(dist))?;
+    Ok(serde_json::from_str(&packed)?)
 }
 
-/// The program that binds and measures, built with the features that the whole workspace asks for: what tests have built
+/// The program that binds and packs, built with the features that the whole workspace asks for: what tests have built
 /// already is not built again.
 fn bundle(workspace: &Workspace) -> Result<Command> {
     let mut cargo = shell::cargo(&workspace.root);
