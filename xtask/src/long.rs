@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::workspace::Workspace;
-use crate::{crowd, fuzz, shell, web};
+use crate::{crowd, deny, fuzz, races, shell, web};
 
 const HELP: &str = "\
 Run a proof for longer than the test command does. The result is worth writing down in docs/benchmarks.md.
@@ -33,6 +33,9 @@ Proofs:
   locked    a room of 200 bots whose database another program locks        N seconds (default 62)
   e2e       browser stories that failed by chance once, then all stories three times, beside a busy core  N times (default 20)
   fuzz      every fuzz target                                    N seconds each (default 600)
+  races     the queue of players under ThreadSanitizer (rustup's nightly, x86-64 or ARM64 Linux)  N rounds (default 3)
+  deny      licences, bans and sources of all dependencies, and advisories where their database can be had; installs
+            cargo-deny into target/tools (minutes); N is ignored
 
 Examples:
   cargo xtask long pairs
@@ -64,6 +67,8 @@ const PROOFS: &[Proof] = &[
     Proof { name: "locked", amount: 62, run: crowd::run_locked },
     Proof { name: "e2e", amount: 20, run: web::end_to_end_long },
     Proof { name: "fuzz", amount: 600, run: fuzz_all },
+    Proof { name: "races", amount: 3, run: races::run },
+    Proof { name: "deny", amount: 1, run: |workspace, _| deny::run_long(workspace) },
 ];
 
 pub fn command(words: &[String]) -> Result<()> {

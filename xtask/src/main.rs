@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm`, `web`, `long` and `setup`.
+//! The project's own chores: `cargo xtask test`, `tidy`, `fuzz`, `wasm`, `web`, `dist`, `long` and `setup`.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -7,9 +7,12 @@
 
 mod arguments;
 mod crowd;
+mod deny;
+mod dist;
 mod fuzz;
 mod layers;
 mod long;
+mod races;
 mod setup;
 mod shell;
 mod test;
@@ -33,6 +36,7 @@ Commands:
   fuzz    run each fuzz target for a bounded time
   wasm    build the pure crates for wasm32 and compare their hashes with native ones
   web     build the web app, check that what is committed was built from these sources, or play it in a browser
+  dist    build the program as it is shipped, its symbols apart
   long    a proof for longer than the test command has time for
   setup   install, or ask for, the tools the others need
 
@@ -65,6 +69,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     match command.as_str() {
         "test" => test::command(rest),
         "tidy" => tidy::command(rest),
+        "dist" => dist::command(rest),
         "fuzz" => fuzz::command(rest),
         "long" => long::command(rest),
         "wasm" => wasm::command(rest),

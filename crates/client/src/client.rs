@@ -10,6 +10,7 @@ use sametick_sim::{Tick, Time};
 use sametick_wire::closing::LEAVING;
 use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::identity::Token;
+use sametick_wire::message_log::MessageLog;
 use sametick_wire::netem::Profile;
 use sametick_wire::pacer::Path;
 use sametick_wire::trouble::Trouble;
@@ -42,6 +43,7 @@ const WAITING_US: u64 = 1_500_000;
 const FAREWELL_US: u64 = 1_000_000;
 
 mod drain;
+mod messages;
 
 /// What happens to a client.
 #[derive(Debug)]
@@ -140,6 +142,8 @@ pub struct Client<S: Side> {
     run: Option<u64>,
     /// When it wants to be called at the latest.
     wake_at: Time,
+    /// What was said in both directions, if that is kept.
+    messages: Option<MessageLog>,
 }
 
 impl<S: Side> Client<S> {
@@ -175,6 +179,7 @@ impl<S: Side> Client<S> {
             reached: Tick::ZERO,
             run: None,
             wake_at: now,
+            messages: None,
         };
         client.dial();
         Ok(client)

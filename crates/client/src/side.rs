@@ -6,12 +6,13 @@ use alloc::vec::Vec;
 use sametick_lockstep::peer::{self, Peer, Progress};
 use sametick_room::view::{self, View};
 use sametick_sim::replica::{Hosted, hosted_schema_of};
-use sametick_sim::{Game, Tick, Time, from_canonical, schema_hash_of, to_canonical};
-use sametick_wire::Malformed;
+use sametick_sim::{Game, Seat, Tick, Time, from_canonical, schema_hash_of, to_canonical};
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
+use sametick_wire::message_log::About;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
+use sametick_wire::{Channel, Malformed};
 
 /// What a side is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +80,12 @@ pub trait Side {
 
     /// The last tick that it knows to have happened. It goes back where a session has begun anew, or its server was restarted.
     fn reached(&self) -> Tick;
+
+    /// Where the player sits, if that is known.
+    fn seat(&self) -> Option<Seat>;
+
+    /// What a message is about that a side like this sent or received, for people who read message logs. Ticks are near `near`.
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About;
 
     /// What tells the session from others of its name, if that is known.
     fn run(&self) -> Option<u64> {
@@ -148,6 +155,15 @@ impl<G: Game> Side for Peer<G> {
         self.confirmed().map_or(Tick::ZERO, |(tick, _)| tick)
     }
 
+    fn seat(&self) -> Option<Seat> {
+        self.seat()
+    }
+
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+        use sametick_lockstep::message::{Way, describe};
+        describe(if sent { Way::ToRelay } else { Way::ToPeer }, channel, bytes, near)
+    }
+
     fn run(&self) -> Option<u64> {
         Peer::run(self)
     }
@@ -214,5 +230,14 @@ impl<G: Hosted> Side for View<G> {
 
     fn reached(&self) -> Tick {
         self.newest_tick()
+    }
+
+    fn seat(&self) -> Option<Seat> {
+        self.seat()
+    }
+
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+        use sametick_room::message::{Way, describe};
+        describe(if sent { Way::ToHost } else { Way::ToView }, channel, bytes, near)
     }
 }

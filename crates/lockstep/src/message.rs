@@ -8,7 +8,8 @@ use sametick_sim::hash::Part;
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_wire::bits::{BitReader, BitWriter};
 use sametick_wire::control::at_most;
-use sametick_wire::inputs::{put_head, read_head};
+use sametick_wire::inputs::{first_tick, put_head, read_head};
+use sametick_wire::message_log::About;
 use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
@@ -366,43 +367,44 @@ pub enum Way {
     ToPeer,
 }
 
-/// What a message is about, for people who read traces: its kind, and its tick if it has one. Ticks are near `near`.
-pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> (&'static str, Option<Tick>) {
-    let first = || read_head(&mut BitReader::new(bytes), near).ok().map(|(first, _)| first);
+/// What a message is about, for people who read message logs. Ticks are near `near`.
+pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> About {
     match (way, channel) {
-        (Way::ToRelay, Channel::Input) => ("inputs", first()),
-        (Way::ToPeer, Channel::Input) => ("ticks", first()),
-        (Way::ToPeer, Channel::State) => ("pace", from_bytes(bytes).ok().map(|pace: Pace| pace.tick)),
-        (Way::ToRelay, Channel::Diagnostics) => ("diagnostics", None),
+        (Way::ToRelay, Channel::Input) => About::kind("inputs").with_tick(first_tick(bytes, near)),
+        (Way::ToPeer, Channel::Input) => About::kind("ticks").with_tick(first_tick(bytes, near)),
+        (Way::ToPeer, Channel::State) => {
+            About::kind("pace").with_tick(from_bytes(bytes).ok().map(|pace: Pace| pace.tick))
+        }
+        (Way::ToRelay, Channel::Diagnostics) => About::kind("diagnostics"),
         (Way::ToRelay, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
-            Ok(ToRelay::Join(_)) => ("join", None),
-            Ok(ToRelay::Resend { from }) => ("resend", Some(from)),
-            Ok(ToRelay::Check { tick, .. }) => ("check", Some(tick)),
-            Ok(ToRelay::Hashes { first, .. }) => ("hashes", Some(first)),
-            Ok(ToRelay::State(state)) => ("state", Some(state.tick)),
-            Ok(ToRelay::Resynced { tick, .. }) => ("resynced", Some(tick)),
-            Ok(ToRelay::Offer { tick, .. }) => ("offer", Some(tick)),
-            Ok(ToRelay::Piece(piece)) => ("piece", Some(piece.tick)),
-            Ok(ToRelay::Want { tick, .. }) => ("want", Some(tick)),
-            Ok(ToRelay::Ticks { first, .. }) => ("given_ticks", Some(first)),
-            Err(_) => ("unreadable", None),
+            Ok(ToRelay::Join(_)) => About::kind("join").secret(),
+            Ok(ToRelay::Resend { from }) => About::at("resend", from),
+            Ok(ToRelay::Check { tick, .. }) => About::at("check", tick),
+            Ok(ToRelay::Hashes { first, .. }) => About::at("hashes", first),
+            Ok(ToRelay::State(state)) => About::at("state", state.tick),
+            Ok(ToRelay::Resynced { tick, .. }) => About::at("resynced", tick),
+            Ok(ToRelay::Offer { tick, .. }) => About::at("offer", tick),
+            Ok(ToRelay::Piece(piece)) => About::at("piece", piece.tick),
+            Ok(ToRelay::Want { tick, .. }) => About::at("want", tick),
+            Ok(ToRelay::Ticks { first, .. }) => About::at("given_ticks", first),
+            Err(_) => About::kind("unreadable"),
         },
         (Way::ToPeer, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
-            Ok(ToPeer::Welcome { closed, .. }) => ("welcome", Some(closed)),
-            Ok(ToPeer::Refused { .. }) => ("refused", None),
-            Ok(ToPeer::Ticks { first, .. }) => ("history", Some(first)),
-            Ok(ToPeer::GiveHashes { from, .. }) => ("give_hashes", Some(from)),
-            Ok(ToPeer::GiveState { tick }) => ("give_state", Some(tick)),
-            Ok(ToPeer::Resync { tick, .. }) => ("resync", Some(tick)),
-            Ok(ToPeer::Roster { .. }) => ("roster", None),
-            Ok(ToPeer::GiveSave { tick }) => ("give_save", Some(tick)),
-            Ok(ToPeer::GivePiece { tick, .. }) => ("give_piece", Some(tick)),
-            Ok(ToPeer::Piece(piece)) => ("piece", Some(piece.tick)),
-            Ok(ToPeer::Load(head)) => ("load", Some(head.tick)),
-            Ok(ToPeer::GiveTicks { from }) => ("give_ticks", Some(from)),
-            Err(_) => ("unreadable", None),
+            Ok(ToPeer::Welcome { closed, .. }) => About::at("welcome", closed).secret(),
+            Ok(ToPeer::Refused { .. }) => About::kind("refused"),
+            Ok(ToPeer::Ticks { first, .. }) => About::at("history", first),
+            Ok(ToPeer::GiveHashes { from, .. }) => About::at("give_hashes", from),
+            Ok(ToPeer::GiveState { tick }) => About::at("give_state", tick),
+            Ok(ToPeer::Resync { tick, .. }) => About::at("resync", tick),
+            Ok(ToPeer::Roster { .. }) => About::kind("roster"),
+            Ok(ToPeer::GiveSave { tick }) => About::at("give_save", tick),
+            Ok(ToPeer::GivePiece { tick, .. }) => About::at("give_piece", tick),
+            Ok(ToPeer::Piece(piece)) => About::at("piece", piece.tick),
+            Ok(ToPeer::Load(head)) => About::at("load", head.tick),
+            Ok(ToPeer::GiveTicks { from }) => About::at("give_ticks", from),
+            Err(_) => About::kind("unreadable"),
         },
-        _ => ("unknown", None),
+        _ => About::kind("unknown"),
     }
 }
 

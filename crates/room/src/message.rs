@@ -4,11 +4,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use sametick_sim::{Seat, Tick};
-use sametick_wire::Malformed;
 use sametick_wire::bits::{BitReader, BitWriter, ReadError};
 use sametick_wire::claims::Claim;
-use sametick_wire::control::at_most;
+use sametick_wire::control::{at_most, from_bytes};
 use sametick_wire::identity::Token;
+use sametick_wire::inputs::first_tick;
+use sametick_wire::message_log::About;
+use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
 /// The longest setup a room can be begun with.
@@ -317,6 +319,48 @@ pub fn read_events(mut bytes: &[u8], mut see: impl FnMut(u8, &[u8])) -> Result<(
         bytes = rest;
     }
     if bytes.is_empty() { Ok(()) } else { Err(Malformed::Truncated) }
+}
+
+/// Which way a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From a view.
+    ToHost,
+    /// From the host.
+    ToView,
+}
+
+/// What a message is about, for people who read message logs. Ticks are near `near`.
+pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    match (way, channel) {
+        (Way::ToHost, Channel::Input) => About::kind("inputs").with_tick(first_tick(bytes, near)),
+        (Way::ToHost, Channel::State) => {
+            About::kind("report").with_tick(Report::read(bytes).ok().map(|report| report.tick))
+        }
+        (Way::ToHost, Channel::Control) => match from_bytes(bytes) {
+            Ok(ToHost::Join(_)) => About::kind("join").secret(),
+            Ok(ToHost::Character(_)) => About::kind("character"),
+            Err(_) => About::kind("unreadable"),
+        },
+        (Way::ToView, Channel::State) => {
+            About::kind("update").with_tick(read_update(bytes, near).ok().map(|update| update.head.tick))
+        }
+        (Way::ToView, Channel::Control) => match from_bytes(bytes) {
+            Ok(ToView::Welcome(welcome)) => About::at("welcome", welcome.tick).secret(),
+            Ok(ToView::Refused { .. }) => About::kind("refused"),
+            Ok(ToView::Roster { .. }) => About::kind("roster"),
+            Ok(ToView::Came(_)) => About::kind("came"),
+            Ok(ToView::Went(_)) => About::kind("went"),
+            Ok(ToView::View(_)) => About::kind("view"),
+            Ok(ToView::Event { tick, .. }) => About::at("event", tick),
+            Ok(ToView::Token(_)) => About::kind("token").secret(),
+            Ok(ToView::Characters(_)) => About::kind("characters"),
+            Ok(ToView::Saved(tick)) => About::at("saved", tick),
+            Ok(ToView::Pace(_)) => About::kind("pace"),
+            Err(_) => About::kind("unreadable"),
+        },
+        _ => About::kind("unknown"),
+    }
 }
 
 #[cfg(test)]

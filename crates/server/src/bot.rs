@@ -6,7 +6,7 @@ mod light;
 mod lockstep;
 mod room;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -26,6 +26,7 @@ pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, RoomPlayer, play_room};
 
 use crate::calling::Caller;
 use crate::signals::Stops;
+use crate::trace::Trace;
 
 /// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]
@@ -40,13 +41,15 @@ pub struct Crowd {
     pub patience: u64,
     /// What a member of a session shows to be let in to its game: there is one bot then.
     pub pass: Option<Vec<u8>>,
+    /// Every message goes into this file, if any.
+    pub trace: Option<PathBuf>,
 }
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum BotError {
-    /// The message trace cannot be written.
-    #[error("cannot write the message trace to {}: {error}", path.display())]
+    /// The message log cannot be written.
+    #[error("cannot write the message log to {}: {error}", path.display())]
     Trace {
         /// Where.
         path: PathBuf,
@@ -154,6 +157,9 @@ async fn run<S: Side + 'static>(
     mut join: impl FnMut(usize) -> S::JoinAs,
 ) -> Result<Vec<Bot<S>>, BotError> {
     let clock = Clock::start();
+    let create =
+        |path: &PathBuf| Trace::create(path).map_err(|error| BotError::Trace { path: path.clone(), error });
+    let trace = crowd.trace.as_ref().map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
     let (missing, end_at, all_came) = (Cell::new(crowd.count), Cell::new(None), Notify::new());
     let meeting = Rc::new(Meeting { missing, end_at, all_came });
     let room = LocalSet::new();
@@ -166,6 +172,7 @@ async fn run<S: Side + 'static>(
         if let Some((profile, seed)) = crowd.netem {
             caller.client_mut().set_netem(Some(profile), seed.wrapping_add(number as u64) << 16);
         }
+        trace.iter().for_each(|trace| caller.set_trace(trace.clone()));
         bots.spawn_local_on(play(caller, url.clone(), clock, crowd.clone(), meeting.clone()), &room);
     }
     // Whoever ends them wants to know how it went.

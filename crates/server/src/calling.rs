@@ -1,11 +1,13 @@
 //! A client on the carriers of this machine: dials, moves bytes, and lets time pass. What is lost is dialled again by the client.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::pin::{Pin, pin};
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,11 +20,19 @@ use sametick_wire::access::AccessKey;
 use sametick_wire::hello::HelloError;
 use sametick_wire::{LaneId, Time};
 
+use crate::trace::Trace;
+
 /// How long last words may take to get out.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What an endpoint hands over before others have their turn.
 const AT_ONCE: u32 = 64;
+
+/// More than a client says and hears between two looks at it: a save of the largest size is handed over in pieces.
+const TRACED_BYTES: usize = 16 << 20;
+
+/// A file that all clients of a thread write their messages into.
+pub(crate) type SharedTrace = Rc<RefCell<Trace>>;
 
 /// Never.
 const NEVER: Time = Time::from_micros(u64::MAX);
@@ -53,6 +63,8 @@ pub(crate) struct Caller<S: Side> {
     wake_at: Time,
     is_done: bool,
     buf: Vec<u8>,
+    /// Where its messages are written, if anywhere.
+    trace: Option<SharedTrace>,
 }
 
 /// What carriers have brought, in order.
@@ -123,6 +135,7 @@ impl<S: Side> Caller<S> {
             wake_at: Time::ZERO,
             is_done: false,
             buf: Vec::new(),
+            trace: None,
         })
     }
 
@@ -134,6 +147,12 @@ impl<S: Side> Caller<S> {
     /// The same, to tell it something; then it is to be [drained](Caller::drain).
     pub fn client_mut(&mut self) -> &mut Client<S> {
         &mut self.client
+    }
+
+    /// Writes its messages into this file from now on.
+    pub fn set_trace(&mut self, trace: SharedTrace) {
+        self.client.keep_messages(TRACED_BYTES);
+        self.trace = Some(trace);
     }
 
     /// Whether nothing more will come of it.
@@ -164,6 +183,9 @@ impl<S: Side> Caller<S> {
             if let Carrying::Open(endpoint) | Carrying::Closing(endpoint) = &mut line.carrying {
                 endpoint.flush();
             }
+        }
+        if let Some(trace) = &self.trace {
+            trace.borrow_mut().take_messages(self.clock.now(), &mut self.client);
         }
     }
 

@@ -12,8 +12,11 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use sametick_client::Status;
 use sametick_lockstep::peer::{JoinAs, Peer};
@@ -32,6 +35,7 @@ use scene::{Scene, own_wall};
 use terminal::{Terminal, Told};
 
 use crate::calling::Caller;
+use crate::trace::Trace;
 use crate::{config, signals};
 
 /// The least time between two frames: a little less than a tick, so that no tick is left out for being early.
@@ -53,6 +57,8 @@ pub struct PlayPlan {
     pub setup: Setup,
     /// A bad network in front of the link, and its seed.
     pub netem: Option<(Profile, u64)>,
+    /// Every message goes into this file, if any.
+    pub trace: Option<PathBuf>,
 }
 
 /// How it was.
@@ -89,6 +95,14 @@ pub enum PlayError {
     /// The terminal does not work.
     #[error("the terminal: {0}")]
     Terminal(io::Error),
+    /// The message log cannot be written.
+    #[error("cannot write the message log to {}: {error}", path.display())]
+    Trace {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The relay was never reached.
     #[error("{url}: {why}")]
     NotReached {
@@ -259,6 +273,10 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
     let mut caller = caller.map_err(|error| not_reached(error.to_string()))?;
     if let Some((profile, seed)) = plan.netem {
         caller.client_mut().set_netem(Some(profile), seed);
+    }
+    if let Some(path) = &plan.trace {
+        let trace = Trace::create(path).map_err(|error| PlayError::Trace { path: path.clone(), error })?;
+        caller.set_trace(Rc::new(RefCell::new(trace)));
     }
     let terminal = Terminal::open().map_err(PlayError::Terminal)?;
     let mut player = Player::new(plan, url.to_string(), terminal);

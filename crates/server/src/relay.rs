@@ -197,7 +197,7 @@ impl RelaySide {
             match self.relay.poll_output(&mut self.buf) {
                 Output::Send(member, channel) => {
                     if let Some(tracer) = self.tracer.as_mut().filter(|_| outlet.reaches(member)) {
-                        tracer.sent(&self.relay, member, channel, &self.buf);
+                        tracer.sent(now, &self.relay, member, channel, &self.buf);
                     }
                     outlet.send(member, channel, &self.buf);
                 }

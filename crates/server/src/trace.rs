@@ -1,5 +1,5 @@
-//! The message trace: every message on either end, a line of JSON each, in a file of its own (L7). Off unless asked for; a
-//! thread writes it, and whoever sends messages never waits.
+//! The message log in a file (`--trace`, L7): every message on either end, a line of JSON each. Off unless asked for; a thread
+//! writes it, and the sender of a message never waits.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sametick_client::{Client, Side};
 use sametick_lockstep::message::{Way, describe};
-use sametick_sim::{Seat, Tick};
-use sametick_wire::Channel;
+use sametick_wire::Time;
+use sametick_wire::message_log::{Logged, MessageLine};
 use serde::Serialize;
 
 /// Lines that wait for the disk: some seconds of a busy relay. Beyond it lines are dropped and counted.
@@ -25,29 +26,6 @@ pub struct Trace {
     lines: Option<SyncSender<String>>,
     thread: Option<JoinHandle<()>>,
     dropped: u64,
-}
-
-/// Whose message it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Whose<'a> {
-    /// The session's name.
-    pub session: &'a str,
-    /// Where the player sits, if that is known.
-    pub seat: Option<Seat>,
-    /// A tick near those of the message.
-    pub near: Tick,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    unix_us: u64,
-    session: &'a str,
-    seat: Option<u16>,
-    direction: &'static str,
-    kind: &'static str,
-    tick: Option<u32>,
-    bytes: usize,
-    payload: String,
 }
 
 /// What a relay says about a tick it has closed.
@@ -89,25 +67,25 @@ impl Trace {
         let (lines, from_owner) = sync_channel(MAX_WAITING);
         let thread = thread::spawn(move || {
             if let Err(error) = write(file, &from_owner) {
-                tracing::error!(%error, "the message trace ends here");
+                tracing::error!(%error, "the message log ends here");
             }
         });
         Ok(Trace { lines: Some(lines), thread: Some(thread), dropped: 0 })
     }
 
-    /// A message, sent or received on this end.
-    pub fn message(&mut self, whose: Whose<'_>, way: Way, sent: bool, channel: Channel, bytes: &[u8]) {
-        let (kind, tick) = describe(way, channel, bytes, whose.near);
-        self.write(&Line {
-            unix_us: unix_us(),
-            session: whose.session,
-            seat: whose.seat.map(|seat| seat.0),
-            direction: if sent { "send" } else { "recv" },
-            kind,
-            tick: tick.map(|tick| tick.0),
-            bytes: bytes.len(),
-            payload: sametick_store::log::export::hex(bytes),
-        });
+    /// A message of a session, sent or received by this relay.
+    pub fn message(&mut self, session: &str, logged: &Logged, bytes: &[u8]) {
+        let way = if logged.sent { Way::ToPeer } else { Way::ToRelay };
+        let about = describe(way, logged.channel, bytes, logged.near);
+        self.write(&MessageLine::new(unix_us(), session, logged, about, bytes));
+    }
+
+    /// What a client has kept of its messages since the last time.
+    pub fn take_messages<S: Side>(&mut self, now: Time, client: &mut Client<S>) {
+        let unix_us = unix_us();
+        let mut on_message = |line: &MessageLine<'_>| self.write(line);
+        client.message_lines(|at| unix_us.saturating_sub(now.micros_since(at)), |_| (), &mut on_message);
+        client.forget_messages();
     }
 
     /// A line of any kind.
@@ -117,7 +95,7 @@ impl Trace {
         match lines.try_send(text) {
             Ok(()) if self.dropped > 0 => {
                 let dropped = std::mem::take(&mut self.dropped);
-                tracing::warn!(dropped, "the disk did not keep up with the message trace");
+                tracing::warn!(dropped, "the disk did not keep up with the message log");
             }
             Ok(()) => {}
             Err(TrySendError::Full(_)) => self.dropped += 1,

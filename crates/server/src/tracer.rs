@@ -1,14 +1,15 @@
-//! The relay's side of the message trace: whose message it is, how long inputs waited, who was there and who was not.
+//! The relay's side of the message log: whose message it is, how long inputs waited, who was there and who was not.
 
 use std::collections::HashMap;
 
-use sametick_lockstep::message::{Way, read_inputs};
+use sametick_lockstep::message::read_inputs;
 use sametick_lockstep::relay::{Relay, SessionKey};
 use sametick_lockstep::session::{Member, Session};
 use sametick_sim::{Seat, Tick};
+use sametick_wire::message_log::Logged;
 use sametick_wire::{Channel, Time};
 
-use crate::trace::{ClosedLine, Present, Trace, Whose, unix_us};
+use crate::trace::{ClosedLine, Present, Trace, unix_us};
 
 /// For so many inputs of a player it is remembered when they arrived.
 const REMEMBERED: usize = 128;
@@ -54,15 +55,15 @@ impl Tracer {
                 }
             });
         }
-        let whose = Whose { session: &traced.session.name, seat: traced.seat, near };
-        self.trace.message(whose, Way::ToRelay, false, channel, bytes);
+        let logged = Logged { at: now, sent: false, channel, seat: traced.seat, near };
+        self.trace.message(&traced.session.name, &logged, bytes);
     }
 
     /// A message is sent.
-    pub fn sent(&mut self, relay: &Relay, member: Member, channel: Channel, bytes: &[u8]) {
+    pub fn sent(&mut self, now: Time, relay: &Relay, member: Member, channel: Channel, bytes: &[u8]) {
         let Some((traced, near)) = look(&mut self.members, relay, member) else { return };
-        let whose = Whose { session: &traced.session.name, seat: traced.seat, near };
-        self.trace.message(whose, Way::ToPeer, true, channel, bytes);
+        let logged = Logged { at: now, sent: true, channel, seat: traced.seat, near };
+        self.trace.message(&traced.session.name, &logged, bytes);
     }
 
     /// A tick was closed.

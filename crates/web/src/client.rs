@@ -176,6 +176,12 @@ impl Client {
         self.played.claim().map(|claim| to_hex(&claim)).unwrap_or_default()
     }
 
+    /// The newest messages of this client and its server, a line of JSON each, as `--trace` of the command writes them. `unix_ms`
+    /// is what a wall clock says now.
+    pub fn messages(&self, now_us: f64, unix_ms: f64) -> String {
+        self.played.messages(time(now_us), (unix_ms * 1_000.0) as u64)
+    }
+
     /// What is shown in words and numbers, as JSON.
     pub fn hud(&self) -> String {
         self.played.desk().hud.clone()

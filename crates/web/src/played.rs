@@ -1,5 +1,7 @@
 //! A game that is played in a page: the client, what its player does, and what the page has not been told yet.
 
+use std::cell::RefCell;
+
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
 use sametick_sim::{Tick, Time};
 use sametick_wire::identity::Token;
@@ -14,6 +16,9 @@ use crate::{time, to_json};
 
 /// For so many ticks a press counts: one that is lost with an input would be felt.
 const PRESS_TICKS: u32 = 5;
+
+/// What is kept of the messages with the server: some minutes of pong, most of a minute in a crowded room.
+const MESSAGES_BYTES: usize = 1 << 20;
 
 /// How often diagnostics are told.
 const DIAGNOSTICS_US: u64 = 250_000;
@@ -79,6 +84,7 @@ pub(crate) trait Playing {
     fn leave(&mut self, now: Time);
     fn route_name(&self) -> &'static str;
     fn claim(&self) -> Option<Vec<u8>>;
+    fn messages(&self, now: Time, unix_us: u64) -> String;
     fn frame(&mut self) -> Vec<f32>;
     fn ghost(&mut self) -> Vec<f32>;
 }
@@ -128,6 +134,7 @@ impl<S: OnScreen> Played<S> {
             diagnostics: String::new(),
         };
         let mut client = Client::new(now, plan).map_err(|error| error.to_string())?;
+        client.keep_messages(MESSAGES_BYTES);
         options.token().into_iter().for_each(|token| client.come_as(token));
         options.claim().into_iter().for_each(|claim| client.come_back(claim));
         Ok(Played {
@@ -279,6 +286,17 @@ impl<S: OnScreen> Playing for Played<S> {
 
     fn claim(&self) -> Option<Vec<u8>> {
         self.client.side().and_then(S::claim)
+    }
+
+    fn messages(&self, now: Time, unix_us: u64) -> String {
+        let lines = RefCell::new(String::new());
+        let add = |line: &str| *lines.borrow_mut() += &format!("{line}\n");
+        self.client.message_lines(
+            |at| unix_us.saturating_sub(now.micros_since(at)),
+            |dropped| add(&to_json(dropped)),
+            |message| add(&to_json(message)),
+        );
+        lines.into_inner()
     }
 
     fn frame(&mut self) -> Vec<f32> {

@@ -196,6 +196,11 @@ pub fn read_head(reader: &mut BitReader<'_>, near: Tick) -> Result<(Tick, u32), 
     Ok((first, ticks))
 }
 
+/// The first tick of a message that begins with such a head, for people who read message logs.
+pub fn first_tick(bytes: &[u8], near: Tick) -> Option<Tick> {
+    read_head(&mut BitReader::new(bytes), near).ok().map(|(first, _)| first)
+}
+
 /// A peer's own inputs for consecutive ticks.
 pub fn put_inputs<'a>(out: &mut Vec<u8>, first: Tick, inputs: impl ExactSizeIterator<Item = &'a Opaque>) {
     let mut writer = BitWriter::new(out);

@@ -23,6 +23,7 @@ pub mod identity;
 pub mod inputs;
 mod lanes;
 pub mod link;
+pub mod message_log;
 pub mod netem;
 mod ordered;
 pub mod outbox;

@@ -13,15 +13,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = words.next().ok_or("say which server to play on")?.parse()?;
     let key = Secret::find(None).key()?;
     let netem = Some(("rtt=100ms,jitter=20ms,loss=2%".parse()?, 1));
-    let crowd = Crowd { count: 3, seconds: 10, netem, patience: 30, pass: None };
+    let crowd = Crowd { count: 3, seconds: 10, netem, patience: 30, pass: None, trace: None };
     let (setup, seed, seats) = (Setup { seed: 7, coins: 200 }, 7, 8);
     if let Some(room) = words.next() {
         let player = RoomPlayer::Pilot(pilot);
         let plan = RoomPlan::<Catch> { room, crowd, setup, seed, seats, player };
         println!("{}", play_room(&url, &key, plan).await?);
     } else {
-        let (session, trace, flip) = ("den".into(), None, None);
-        let plan = LockstepPlan::<Catch> { session, crowd, setup, seed, seats, autopilot, trace, flip };
+        let (session, flip) = ("den".into(), None);
+        let plan = LockstepPlan::<Catch> { session, crowd, setup, seed, seats, autopilot, flip };
         println!("{}", play_lockstep(&url, &key, plan).await?);
     }
     Ok(())

@@ -103,6 +103,7 @@ impl<S: Side> Client<S> {
                     None => continue,
                 },
                 link::Output::Message(channel) => {
+                    self.log_message(false, channel, buf);
                     self.on_message(side::Input::Message(channel, buf));
                     continue;
                 }
@@ -187,6 +188,7 @@ impl<S: Side> Client<S> {
             side::Output::Send(channel) => {
                 // Too much waits only where nothing is heard any more, and that is noticed by itself.
                 let _ = link.send(self.now, channel, buf);
+                self.log_message(true, channel, buf);
                 Polled::Again
             }
             side::Output::WantInput(tick) => Polled::Out(Output::WantInput(tick)),

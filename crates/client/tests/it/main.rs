@@ -2,6 +2,7 @@
 
 mod comebacks;
 mod hosted;
+mod messages;
 mod relayed;
 mod rooms;
 mod world;

@@ -112,7 +112,7 @@ pub(crate) struct ArenaArgs {
     common: CommonArgs,
 
     /// The room to play in, instead of a session
-    #[arg(long, value_name = "CODE", conflicts_with_all = ["session", "trace", "flip_bit"])]
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["session", "flip_bit"])]
     room: Option<String>,
 
     /// How many players
@@ -136,7 +136,8 @@ impl CommonArgs {
     fn crowd(&self, count: u32) -> Crowd {
         let count = if self.pass.is_some() { 1 } else { count };
         let (seconds, patience, pass) = (self.seconds, self.patience, self.pass.clone());
-        Crowd { count, seconds, netem: self.client.netem(), patience, pass: pass.map(|Pass(bytes)| bytes) }
+        let (netem, trace) = (self.client.netem(), self.trace.clone());
+        Crowd { count, seconds, netem, patience, pass: pass.map(|Pass(bytes)| bytes), trace }
     }
 
     /// Plays in a session.
@@ -149,8 +150,8 @@ impl CommonArgs {
     where
         G::Input: Default,
     {
-        let (session, trace, flip) = (self.session.clone(), self.trace.clone(), self.flip_bit.map(Tick));
-        let plan = LockstepPlan::<G> { session, crowd, setup, seed, seats, autopilot, trace, flip };
+        let (session, flip) = (self.session.clone(), self.flip_bit.map(Tick));
+        let plan = LockstepPlan::<G> { session, crowd, setup, seed, seats, autopilot, flip };
         let relay = config::relay_or_last(self.connect.as_ref())?;
         let report = play_lockstep(&relay, &self.client.key()?, plan).await?;
         config::remember_relay(&relay);

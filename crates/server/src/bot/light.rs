@@ -9,6 +9,7 @@ use sametick_sim::{Seat, Tick};
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
 use sametick_wire::inputs::{Opaque, put_inputs};
+use sametick_wire::message_log::About;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
@@ -196,6 +197,14 @@ impl<G: Hosted> Side for Light<G> {
 
     fn reached(&self) -> Tick {
         self.newest.map_or(Tick::ZERO, |(tick, _)| tick)
+    }
+
+    fn seat(&self) -> Option<Seat> {
+        self.seat
+    }
+
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+        View::<G>::describe(sent, channel, bytes, near)
     }
 }
 

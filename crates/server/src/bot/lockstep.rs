@@ -1,13 +1,9 @@
 //! Headless players of lockstep sessions. They play, and compare what they ended up with.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::rc::Rc;
 
 use sametick_client::{Progress, Side, Standing};
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
-use sametick_lockstep::message::Way;
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_sim::diff::differences;
 use sametick_sim::{Game, Seat, StateHash, Tick, from_canonical, to_canonical};
@@ -15,13 +11,13 @@ use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
+use sametick_wire::message_log::About;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
 use super::{Bot, BotError, Crowd, name_of, run};
-use crate::trace::{Trace, Whose};
 
 /// How many confirmed ticks back players compare their states.
 const COMPARED: usize = 120;
@@ -41,8 +37,6 @@ pub struct LockstepPlan<G: Game> {
     pub seats: u16,
     /// Who plays.
     pub autopilot: fn(&G, Seat) -> G::Input,
-    /// Every message goes into this file, if any.
-    pub trace: Option<PathBuf>,
     /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
     pub flip: Option<Tick>,
 }
@@ -123,17 +117,13 @@ impl std::fmt::Display for BotsReport {
 /// Who a bot is.
 struct Part<G: Game> {
     join: JoinAs<G>,
-    session: Rc<str>,
     autopilot: fn(&G, Seat) -> G::Input,
     flip: Option<Tick>,
-    trace: Option<Rc<RefCell<Trace>>>,
 }
 
 impl<G: Game> Clone for Part<G> {
     fn clone(&self) -> Part<G> {
-        let Part { join, session, autopilot, flip, trace } = self;
-        let (join, session, trace) = (join.clone(), session.clone(), trace.clone());
-        Part { join, session, autopilot: *autopilot, flip: *flip, trace }
+        Part { join: self.join.clone(), autopilot: self.autopilot, flip: self.flip }
     }
 }
 
@@ -147,14 +137,6 @@ struct Player<G: Game> {
 }
 
 impl<G: Game> Player<G> {
-    fn trace(&self, way: Way, sent: bool, channel: Channel, bytes: &[u8]) {
-        if let Some(trace) = &self.part.trace {
-            let near = self.peer.confirmed().map_or(Tick::ZERO, |(tick, _)| tick);
-            let whose = Whose { session: &self.part.session, seat: self.peer.seat(), near };
-            trace.borrow_mut().message(whose, way, sent, channel, bytes);
-        }
-    }
-
     /// Flips the first bit of the state that makes another state of it.
     fn flip(&mut self) {
         let Some((tick, state)) = self.peer.confirmed() else { return };
@@ -225,8 +207,9 @@ where
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = now;
-        let Input::Message(channel, bytes) = input else { return self.peer.handle(now, input) };
-        self.trace(Way::ToPeer, false, channel, bytes);
+        if !matches!(input, Input::Message(..)) {
+            return self.peer.handle(now, input);
+        }
         let heard = self.peer.handle(now, input);
         let confirmed = self.peer.confirmed().map(|(tick, _)| tick);
         if self.part.flip.is_some_and(|tick| confirmed >= Some(tick)) && self.peer.seat() == Some(Seat(0)) {
@@ -246,12 +229,7 @@ where
                     // What this side says of itself is never malformed.
                     let _ = self.peer.handle(self.now, Input::Local(input.unwrap_or_default()));
                 }
-                output => {
-                    if let Output::Send(channel) = output {
-                        self.trace(Way::ToRelay, true, channel, buf);
-                    }
-                    return output;
-                }
+                output => return output,
             }
         }
     }
@@ -266,6 +244,14 @@ where
 
     fn reached(&self) -> Tick {
         self.peer.reached()
+    }
+
+    fn seat(&self) -> Option<Seat> {
+        self.peer.seat()
+    }
+
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+        Peer::<G>::describe(sent, channel, bytes, near)
     }
 
     fn run(&self) -> Option<u64> {
@@ -327,14 +313,12 @@ pub async fn play_lockstep<G: Game>(
 where
     G::Input: Default,
 {
-    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip } = plan;
-    let create = |path: PathBuf| Trace::create(&path).map_err(|error| BotError::Trace { path, error });
-    let trace = trace.map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
-    let (name, wait_for): (Rc<str>, u16) = (session.as_str().into(), crowd.count as u16);
+    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, flip } = plan;
+    let wait_for = crowd.count as u16;
     let join = |number| {
         let (player, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
         let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
-        Part::<G> { join, session: name.clone(), autopilot, flip, trace: trace.clone() }
+        Part::<G> { join, autopilot, flip }
     };
     let bots = run::<Player<G>>(url, key, crowd, &session, join).await?;
     let (agree, compared) = agreement(&bots);

@@ -9,9 +9,10 @@ use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
+use sametick_wire::message_log::About;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
-use sametick_wire::{Malformed, Time};
+use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
 use super::light::{Light, Wander};
@@ -210,6 +211,14 @@ where
 
     fn reached(&self) -> Tick {
         self.view.reached()
+    }
+
+    fn seat(&self) -> Option<Seat> {
+        self.view.seat()
+    }
+
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+        View::<G>::describe(sent, channel, bytes, near)
     }
 }
 

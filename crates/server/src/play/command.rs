@@ -1,5 +1,7 @@
 //! `sametick play`: what can be typed, and what this machine remembers of it.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use sametick_pong::Setup;
 use sametick_transport::clock::random;
@@ -56,6 +58,10 @@ pub(crate) struct PlayArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=4))]
     players: u8,
 
+    /// Write every message into this file, a line of JSON each: what went wrong between you and the relay can be read there
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
     #[command(flatten)]
     client: ClientArgs,
 }
@@ -71,6 +77,7 @@ pub(crate) async fn play(game: &PlayGame) -> Result<(), CommandError> {
         watch: args.watch,
         setup,
         netem: args.client.netem(),
+        trace: args.trace.clone(),
     };
     let report = play_pong(&relay, &args.client.key()?, plan).await?;
     Ok(args.client.print(&report)?)

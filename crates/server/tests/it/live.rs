@@ -41,12 +41,17 @@ fn bots_of_every_transport_meet_in_a_room_and_its_log_is_true() {
         std::thread::yield_now();
     }
     let bad = ["--netem", "rtt=60ms,jitter=5ms,loss=2%", "--seed", "3"];
-    let args = [&["--room", "den", "--count", "1", "--seconds", "3"][..], &bad].concat();
+    let trace = folder.path().join("messages.jsonl");
+    let trace = trace.to_str().unwrap();
+    let args = [&["--room", "den", "--count", "1", "--seconds", "3", "--trace", trace][..], &bad].concat();
     let (ok, report) = bot(&up.native("udp"), &args);
     assert!(ok && report["played"] == true, "{report}");
     let own = &report["bots"][0];
     assert_eq!(own["players"], 5, "the others of this room, and none of the other: {report}");
     assert!(own["updates"].as_u64().unwrap() > 10 && own["entities"].as_u64().unwrap() > 5, "{report}");
+    let lines = std::fs::read_to_string(trace).unwrap();
+    let updates = lines.lines().filter(|line| line.contains(r#""direction":"recv","kind":"update""#)).count();
+    assert_eq!(own["updates"], updates, "every update is in the message log");
 
     // Those who do not look are told as much as others.
     let (ok, report) =

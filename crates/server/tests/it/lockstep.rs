@@ -167,7 +167,11 @@ fn every_message_can_be_traced_on_both_ends() {
     assert!(closed.iter().filter(waited).count() > 40, "{closed:?}");
     for kind in ["join", "check", "diagnostics"] {
         assert!(!payloads(&relay, "recv", kind).is_empty(), "{kind}");
+        assert!(!payloads(&bots, "send", kind).is_empty(), "{kind}");
     }
+    // Claims let others in as the player: no end writes them down.
+    let secret = relay.iter().chain(&bots).filter(|line| line["kind"] == "join" || line["kind"] == "welcome");
+    assert!(secret.into_iter().all(|line| line["payload"] == ""));
 }
 
 /// For how long bots play: as long as `cargo xtask long bots` says, or a little.

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use sametick_transport::clock::Clock;
+use serde_json::Value;
 
 use crate::process::{Folder, Server, command, run};
 use crate::screen::Screen;
@@ -155,7 +156,9 @@ const KITTY: &str = "\x1b[?0u\x1b[?62c";
 fn somebody_plays_against_a_bot_and_leaves() {
     let folder = Folder::new();
     let relay = Server::start_as(&["relay"], &folder, &[], None);
-    let mut terminal = Terminal::play(relay.url("udp"), "--session den --name Ada", PLAIN);
+    let trace = folder.path().join("messages.jsonl");
+    let args = format!("--session den --name Ada --trace '{}'", trace.display());
+    let mut terminal = Terminal::play(relay.url("udp"), &args, PLAIN);
     terminal.wait_for("[← Ada 0]");
     terminal.wait_for("1 of 2 here. Space begins");
     terminal.wait_for("tap or hold ↑↓ · space serve");
@@ -170,6 +173,14 @@ fn somebody_plays_against_a_bot_and_leaves() {
     terminal.press("q");
     let (ok, words) = terminal.end();
     assert!(ok && words.starts_with("left session den at tick ") && words.lines().count() == 1, "{words}");
+    // What it sent and received is in the file, from the first message on.
+    let lines = std::fs::read_to_string(trace).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["direction"], &lines[0]["kind"]), (&"send".into(), &"join".into()));
+    let has = |direction, kind| {
+        lines.iter().any(|line| line["direction"] == direction && line["kind"] == kind && line["seat"] == 0)
+    };
+    assert!(has("send", "inputs") && has("recv", "ticks"), "{lines:?}");
 }
 
 #[test]

@@ -130,6 +130,11 @@ export class Play {
     this.engine.send({ kind: "drop", for_ms });
   }
 
+  /** The newest messages with the server, a line of JSON each. */
+  messages(): Promise<string> {
+    return this.engine.ask({ what: "messages" });
+  }
+
   showGhost(on: boolean): void {
     this.ghost = on;
     this.engine.send({ kind: "ghost", on });

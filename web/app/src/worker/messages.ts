@@ -273,6 +273,8 @@ export type ToWorker =
 
 export type Question =
   | { what: "builds" }
+  /** The newest messages with the server, a line of JSON each. */
+  | { what: "messages" }
   | { what: "key"; passphrase: string }
   | { what: "proof"; key: string; unix_minute: number };
 

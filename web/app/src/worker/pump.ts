@@ -56,6 +56,11 @@ export class Pump {
     }
   }
 
+  /** The newest messages with the server, a line of JSON each; also after the end. */
+  messages(): string {
+    return this.client.messages(nowUs(), Date.now());
+  }
+
   private drain(): void {
     // A carrier that fails at once reports while the client is being drained; the loop below goes on for it.
     if (this.draining) return;

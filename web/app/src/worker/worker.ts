@@ -77,6 +77,8 @@ function answer(question: Question): string {
   switch (question.what) {
     case "builds":
       return builds();
+    case "messages":
+      return pump?.messages() ?? "";
     case "key":
       return key_from_passphrase(question.passphrase);
     case "proof":

@@ -64,12 +64,11 @@ async fn play(told: &Value) -> Result<BotsReport, BotError> {
     let pass = read_hex(text("pass"), MAX_PASS);
     let plan = LockstepPlan::<Brittle> {
         session: text("place").to_owned(),
-        crowd: Crowd { count: 1, seconds: 2, netem: None, patience: 0, pass },
+        crowd: Crowd { count: 1, seconds: 2, netem: None, patience: 0, pass, trace: None },
         setup: (),
         seed: 0,
         seats: 1,
         autopilot: |_, _| 0,
-        trace: None,
         flip: None,
     };
     play_lockstep(&url, &AccessKey::open(), plan).await

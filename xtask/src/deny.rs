@@ -1,0 +1,76 @@
+//! cargo-deny over every workspace here: licences, bans, sources, and advisories where their database can be had.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// The version that `deny.toml` is written for.
+const VERSION: &str = "0.20.2";
+
+/// Every workspace: the product's, and those that the tests and benchmarks have beside it.
+const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"];
+
+/// What can be judged without a network.
+const CHECKS: &[&str] = &["bans", "licenses", "sources"];
+
+/// Is there one, on the path or installed by [`run_long`]?
+pub fn is_installed(workspace: &Workspace) -> bool {
+    program(workspace).is_some()
+}
+
+/// Checks every workspace and says what was checked.
+pub fn check(workspace: &Workspace) -> Result<String> {
+    for manifest in MANIFESTS {
+        shell::run(deny(workspace, manifest).args(["--hide-inclusion-graph"]).args(CHECKS))?;
+    }
+    // Fetching is tried apart: without a network nothing is known, which is no finding.
+    if !shell::succeeds(deny_command(workspace, MANIFESTS[0]).args(["fetch", "db"])) {
+        return Ok(format!(
+            "{} ok; advisories unknown: their database cannot be fetched here",
+            CHECKS.join(", ")
+        ));
+    }
+    for manifest in MANIFESTS {
+        shell::run(deny(workspace, manifest).arg("advisories"))?;
+    }
+    Ok(format!("{} and advisories ok", CHECKS.join(", ")))
+}
+
+/// Installs cargo-deny if there is none, then checks.
+pub fn run_long(workspace: &Workspace) -> Result<()> {
+    if !is_installed(workspace) {
+        let mut cargo = shell::cargo(&workspace.root);
+        cargo.args(["install", "--locked", "cargo-deny", "--version", VERSION, "--root"]);
+        shell::run(cargo.arg(tools(workspace)))?;
+    }
+    let note = check(workspace)?;
+    println!("\n{note}");
+    Ok(())
+}
+
+fn deny(workspace: &Workspace, manifest: &str) -> Command {
+    let mut command = deny_command(workspace, manifest);
+    command.arg("check");
+    command
+}
+
+fn deny_command(workspace: &Workspace, manifest: &str) -> Command {
+    let mut command = Command::new(program(workspace).unwrap_or_else(|| "cargo-deny".into()));
+    command.current_dir(&workspace.root);
+    command.arg("--manifest-path").arg(workspace.root.join(manifest));
+    command
+}
+
+fn program(workspace: &Workspace) -> Option<PathBuf> {
+    let installed = tools(workspace).join("bin").join(format!("cargo-deny{}", std::env::consts::EXE_SUFFIX));
+    let answers = |program: &PathBuf| shell::succeeds(Command::new(program).arg("--version"));
+    [installed, PathBuf::from("cargo-deny")].into_iter().find(answers)
+}
+
+fn tools(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("tools")
+}
