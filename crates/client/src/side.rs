@@ -9,7 +9,7 @@ use sametick_sim::replica::{Hosted, hosted_schema_of};
 use sametick_sim::{Game, Seat, Tick, Time, from_canonical, schema_hash_of, to_canonical};
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed};
@@ -85,7 +85,7 @@ pub trait Side {
     fn seat(&self) -> Option<Seat>;
 
     /// What a message is about that a side like this sent or received, for people who read message logs. Ticks are near `near`.
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About;
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described;
 
     /// What tells the session from others of its name, if that is known.
     fn run(&self) -> Option<u64> {
@@ -159,7 +159,7 @@ impl<G: Game> Side for Peer<G> {
         self.seat()
     }
 
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described {
         use sametick_lockstep::message::{Way, describe};
         describe(if sent { Way::ToRelay } else { Way::ToPeer }, channel, bytes, near)
     }
@@ -236,7 +236,7 @@ impl<G: Hosted> Side for View<G> {
         self.seat()
     }
 
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described {
         use sametick_room::message::{Way, describe};
         describe(if sent { Way::ToHost } else { Way::ToView }, channel, bytes, near)
     }

@@ -9,7 +9,7 @@ use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_wire::bits::{BitReader, BitWriter};
 use sametick_wire::control::at_most;
 use sametick_wire::inputs::{first_tick, put_head, read_head};
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
@@ -368,43 +368,43 @@ pub enum Way {
 }
 
 /// What a message is about, for people who read message logs. Ticks are near `near`.
-pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> About {
+pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> Described {
     match (way, channel) {
-        (Way::ToRelay, Channel::Input) => About::kind("inputs").with_tick(first_tick(bytes, near)),
-        (Way::ToPeer, Channel::Input) => About::kind("ticks").with_tick(first_tick(bytes, near)),
+        (Way::ToRelay, Channel::Input) => Described::kind("inputs").with_tick(first_tick(bytes, near)),
+        (Way::ToPeer, Channel::Input) => Described::kind("ticks").with_tick(first_tick(bytes, near)),
         (Way::ToPeer, Channel::State) => {
-            About::kind("pace").with_tick(from_bytes(bytes).ok().map(|pace: Pace| pace.tick))
+            Described::kind("pace").with_tick(from_bytes(bytes).ok().map(|pace: Pace| pace.tick))
         }
-        (Way::ToRelay, Channel::Diagnostics) => About::kind("diagnostics"),
+        (Way::ToRelay, Channel::Diagnostics) => Described::kind("diagnostics"),
         (Way::ToRelay, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
-            Ok(ToRelay::Join(_)) => About::kind("join").secret(),
-            Ok(ToRelay::Resend { from }) => About::at("resend", from),
-            Ok(ToRelay::Check { tick, .. }) => About::at("check", tick),
-            Ok(ToRelay::Hashes { first, .. }) => About::at("hashes", first),
-            Ok(ToRelay::State(state)) => About::at("state", state.tick),
-            Ok(ToRelay::Resynced { tick, .. }) => About::at("resynced", tick),
-            Ok(ToRelay::Offer { tick, .. }) => About::at("offer", tick),
-            Ok(ToRelay::Piece(piece)) => About::at("piece", piece.tick),
-            Ok(ToRelay::Want { tick, .. }) => About::at("want", tick),
-            Ok(ToRelay::Ticks { first, .. }) => About::at("given_ticks", first),
-            Err(_) => About::kind("unreadable"),
+            Ok(ToRelay::Join(_)) => Described::kind("join").secret(),
+            Ok(ToRelay::Resend { from }) => Described::at("resend", from),
+            Ok(ToRelay::Check { tick, .. }) => Described::at("check", tick),
+            Ok(ToRelay::Hashes { first, .. }) => Described::at("hashes", first),
+            Ok(ToRelay::State(state)) => Described::at("state", state.tick),
+            Ok(ToRelay::Resynced { tick, .. }) => Described::at("resynced", tick),
+            Ok(ToRelay::Offer { tick, .. }) => Described::at("offer", tick),
+            Ok(ToRelay::Piece(piece)) => Described::at("piece", piece.tick),
+            Ok(ToRelay::Want { tick, .. }) => Described::at("want", tick),
+            Ok(ToRelay::Ticks { first, .. }) => Described::at("given_ticks", first),
+            Err(_) => Described::kind("unreadable"),
         },
         (Way::ToPeer, Channel::Control | Channel::Chunks) => match from_bytes(bytes) {
-            Ok(ToPeer::Welcome { closed, .. }) => About::at("welcome", closed).secret(),
-            Ok(ToPeer::Refused { .. }) => About::kind("refused"),
-            Ok(ToPeer::Ticks { first, .. }) => About::at("history", first),
-            Ok(ToPeer::GiveHashes { from, .. }) => About::at("give_hashes", from),
-            Ok(ToPeer::GiveState { tick }) => About::at("give_state", tick),
-            Ok(ToPeer::Resync { tick, .. }) => About::at("resync", tick),
-            Ok(ToPeer::Roster { .. }) => About::kind("roster"),
-            Ok(ToPeer::GiveSave { tick }) => About::at("give_save", tick),
-            Ok(ToPeer::GivePiece { tick, .. }) => About::at("give_piece", tick),
-            Ok(ToPeer::Piece(piece)) => About::at("piece", piece.tick),
-            Ok(ToPeer::Load(head)) => About::at("load", head.tick),
-            Ok(ToPeer::GiveTicks { from }) => About::at("give_ticks", from),
-            Err(_) => About::kind("unreadable"),
+            Ok(ToPeer::Welcome { closed, .. }) => Described::at("welcome", closed).secret(),
+            Ok(ToPeer::Refused { .. }) => Described::kind("refused"),
+            Ok(ToPeer::Ticks { first, .. }) => Described::at("history", first),
+            Ok(ToPeer::GiveHashes { from, .. }) => Described::at("give_hashes", from),
+            Ok(ToPeer::GiveState { tick }) => Described::at("give_state", tick),
+            Ok(ToPeer::Resync { tick, .. }) => Described::at("resync", tick),
+            Ok(ToPeer::Roster { .. }) => Described::kind("roster"),
+            Ok(ToPeer::GiveSave { tick }) => Described::at("give_save", tick),
+            Ok(ToPeer::GivePiece { tick, .. }) => Described::at("give_piece", tick),
+            Ok(ToPeer::Piece(piece)) => Described::at("piece", piece.tick),
+            Ok(ToPeer::Load(head)) => Described::at("load", head.tick),
+            Ok(ToPeer::GiveTicks { from }) => Described::at("give_ticks", from),
+            Err(_) => Described::kind("unreadable"),
         },
-        _ => About::kind("unknown"),
+        _ => Described::kind("unknown"),
     }
 }
 

@@ -9,7 +9,7 @@ use sametick_wire::claims::Claim;
 use sametick_wire::control::{at_most, from_bytes};
 use sametick_wire::identity::Token;
 use sametick_wire::inputs::first_tick;
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
@@ -331,35 +331,35 @@ pub enum Way {
 }
 
 /// What a message is about, for people who read message logs. Ticks are near `near`.
-pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> About {
+pub fn describe(way: Way, channel: Channel, bytes: &[u8], near: Tick) -> Described {
     match (way, channel) {
-        (Way::ToHost, Channel::Input) => About::kind("inputs").with_tick(first_tick(bytes, near)),
+        (Way::ToHost, Channel::Input) => Described::kind("inputs").with_tick(first_tick(bytes, near)),
         (Way::ToHost, Channel::State) => {
-            About::kind("report").with_tick(Report::read(bytes).ok().map(|report| report.tick))
+            Described::kind("report").with_tick(Report::read(bytes).ok().map(|report| report.tick))
         }
         (Way::ToHost, Channel::Control) => match from_bytes(bytes) {
-            Ok(ToHost::Join(_)) => About::kind("join").secret(),
-            Ok(ToHost::Character(_)) => About::kind("character"),
-            Err(_) => About::kind("unreadable"),
+            Ok(ToHost::Join(_)) => Described::kind("join").secret(),
+            Ok(ToHost::Character(_)) => Described::kind("character"),
+            Err(_) => Described::kind("unreadable"),
         },
         (Way::ToView, Channel::State) => {
-            About::kind("update").with_tick(read_update(bytes, near).ok().map(|update| update.head.tick))
+            Described::kind("update").with_tick(read_update(bytes, near).ok().map(|update| update.head.tick))
         }
         (Way::ToView, Channel::Control) => match from_bytes(bytes) {
-            Ok(ToView::Welcome(welcome)) => About::at("welcome", welcome.tick).secret(),
-            Ok(ToView::Refused { .. }) => About::kind("refused"),
-            Ok(ToView::Roster { .. }) => About::kind("roster"),
-            Ok(ToView::Came(_)) => About::kind("came"),
-            Ok(ToView::Went(_)) => About::kind("went"),
-            Ok(ToView::View(_)) => About::kind("view"),
-            Ok(ToView::Event { tick, .. }) => About::at("event", tick),
-            Ok(ToView::Token(_)) => About::kind("token").secret(),
-            Ok(ToView::Characters(_)) => About::kind("characters"),
-            Ok(ToView::Saved(tick)) => About::at("saved", tick),
-            Ok(ToView::Pace(_)) => About::kind("pace"),
-            Err(_) => About::kind("unreadable"),
+            Ok(ToView::Welcome(welcome)) => Described::at("welcome", welcome.tick).secret(),
+            Ok(ToView::Refused { .. }) => Described::kind("refused"),
+            Ok(ToView::Roster { .. }) => Described::kind("roster"),
+            Ok(ToView::Came(_)) => Described::kind("came"),
+            Ok(ToView::Went(_)) => Described::kind("went"),
+            Ok(ToView::View(_)) => Described::kind("view"),
+            Ok(ToView::Event { tick, .. }) => Described::at("event", tick),
+            Ok(ToView::Token(_)) => Described::kind("token").secret(),
+            Ok(ToView::Characters(_)) => Described::kind("characters"),
+            Ok(ToView::Saved(tick)) => Described::at("saved", tick),
+            Ok(ToView::Pace(_)) => Described::kind("pace"),
+            Err(_) => Described::kind("unreadable"),
         },
-        _ => About::kind("unknown"),
+        _ => Described::kind("unknown"),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::hex::to_hex;
 
 /// What a message is about, for people who read logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct Described {
     /// Its kind, in one word.
     pub kind: &'static str,
     /// Its tick, if it has one.
@@ -22,25 +22,25 @@ pub struct About {
     pub is_secret: bool,
 }
 
-impl About {
+impl Described {
     /// A message that is about no tick.
-    pub const fn kind(kind: &'static str) -> About {
-        About { kind, tick: None, is_secret: false }
+    pub const fn kind(kind: &'static str) -> Described {
+        Described { kind, tick: None, is_secret: false }
     }
 
     /// A message that is about this tick.
-    pub const fn at(kind: &'static str, tick: Tick) -> About {
-        About { kind, tick: Some(tick), is_secret: false }
+    pub const fn at(kind: &'static str, tick: Tick) -> Described {
+        Described { kind, tick: Some(tick), is_secret: false }
     }
 
     /// The same, with something secret in it.
-    pub const fn secret(self) -> About {
-        About { is_secret: true, ..self }
+    pub const fn secret(self) -> Described {
+        Described { is_secret: true, ..self }
     }
 
     /// The same, about this tick if it could be read.
-    pub const fn with_tick(self, tick: Option<Tick>) -> About {
-        About { tick, ..self }
+    pub const fn with_tick(self, tick: Option<Tick>) -> Described {
+        Described { tick, ..self }
     }
 }
 
@@ -143,7 +143,7 @@ pub struct MessageLine<'a> {
 
 impl<'a> MessageLine<'a> {
     /// The line of a message of this session, sent or received at this Unix time.
-    pub fn new(unix_us: u64, session: &'a str, logged: &Logged, about: About, bytes: &[u8]) -> Self {
+    pub fn new(unix_us: u64, session: &'a str, logged: &Logged, about: Described, bytes: &[u8]) -> Self {
         MessageLine {
             unix_us,
             session,

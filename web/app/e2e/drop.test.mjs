@@ -1,6 +1,7 @@
 // Connections fail, in every way they do, and people are back where they were.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { story } from "./story.mjs";
 import { until } from "./until.mjs";
 
@@ -32,7 +33,7 @@ for (const route of ["websocket", "webtransport"]) {
   });
 }
 
-story("the button that drops the connection shows how it comes back", async (stage) => {
+story("the button that drops the connection shows how it comes back, and the message log has both links", async (stage) => {
   const server = await stage.server();
   const ada = await stage.player("ada", `${server.address}/play/pong/den`);
   const before = await ada.plays();
@@ -44,6 +45,16 @@ story("the button that drops the connection shows how it comes back", async (sta
   assert.equal(after.status.seat, before.status.seat);
   assert.ok(after.tick > before.tick);
   await ada.agrees(after);
+  const [download] = await Promise.all([ada.page.waitForEvent("download"), ada.element("messages").click()]);
+  assert.equal(download.suggestedFilename(), "pong-den-messages.jsonl");
+  const lines = readFileSync(await download.path(), "utf8").trimEnd().split("\n").map((line) => JSON.parse(line));
+  const of = (direction, kind) => lines.filter((line) => line.direction === direction && line.kind === kind);
+  assert.equal(of("send", "join").length, 2);
+  assert.equal(of("recv", "welcome").length, 2);
+  assert.ok(of("recv", "ticks").length > 30 && of("send", "inputs").length > 30);
+  assert.ok([...of("send", "join"), ...of("recv", "welcome")].every(({ payload, bytes }) => payload === "" && bytes > 0));
+  const newest = lines.at(-1);
+  assert.ok(Math.abs(newest.unix_us / 1_000 - Date.now()) < 60_000 && newest.session === "den" && newest.seat === 0);
 });
 
 story("where WebTransport is swallowed, a page takes WebSocket by itself", async (stage) => {

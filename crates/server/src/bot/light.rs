@@ -9,7 +9,7 @@ use sametick_sim::{Seat, Tick};
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
 use sametick_wire::inputs::{Opaque, put_inputs};
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
@@ -203,7 +203,7 @@ impl<G: Hosted> Side for Light<G> {
         self.seat
     }
 
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described {
         View::<G>::describe(sent, channel, bytes, near)
     }
 }

@@ -11,7 +11,7 @@ use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
@@ -250,7 +250,7 @@ where
         self.peer.seat()
     }
 
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described {
         Peer::<G>::describe(sent, channel, bytes, near)
     }
 

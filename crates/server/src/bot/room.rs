@@ -9,7 +9,7 @@ use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Identity, Intent};
 use sametick_wire::identity::Token;
-use sametick_wire::message_log::About;
+use sametick_wire::message_log::Described;
 use sametick_wire::pacer::Path;
 use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
@@ -217,7 +217,7 @@ where
         self.view.seat()
     }
 
-    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> About {
+    fn describe(sent: bool, channel: Channel, bytes: &[u8], near: Tick) -> Described {
         View::<G>::describe(sent, channel, bytes, near)
     }
 }
