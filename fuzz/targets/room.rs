@@ -26,7 +26,7 @@ const MAX_OUTPUTS: usize = 2_000;
 /// A room of arena with its views, and the snapshots that each side keeps.
 const ALLOWANCE: usize = 24 << 20;
 
-const SETUP: Setup = Setup { seed: 3, size: 20, bots: 1, seats: 3, points: 0, rocks: true };
+const SETUP: Setup = Setup { seed: 3, size: 20, bots: 1, seats: 3, points: 0, rocks: true, rounds: false };
 
 sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
     let mut world = World::new();

@@ -33,7 +33,8 @@ struct Crowd {
 
 impl Crowd {
     fn new(players: u16) -> Crowd {
-        let setup = Setup { seed: 5, size: 48, bots: 0, seats: players, points: 0, rocks: true };
+        let setup =
+            Setup { seed: 5, size: 48, bots: 0, seats: players, points: 0, rocks: true, rounds: false };
         let config = HostConfig { seats: players, ..HostConfig::default() };
         let mut crowd = Crowd {
             host: Host::new(Time::ZERO, &setup, config),

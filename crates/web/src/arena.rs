@@ -6,7 +6,7 @@ mod hud;
 mod picture;
 mod room;
 
-use sametick_arena::setup::MIN_SIZE;
+use sametick_arena::setup::QUICK_BOTS;
 use sametick_arena::{Arena, Input, Own, Setup, look};
 use sametick_lockstep::message::Seated;
 use sametick_sim::contest::Contest;
@@ -22,9 +22,6 @@ use picture::{Camera, Mine};
 
 /// A page has no use for more seats.
 const MAX_PLAYERS: u16 = 64;
-
-/// How many bots play where some shall.
-const BOTS: u8 = 6;
 
 /// Entities that are known.
 trait Sight {
@@ -61,11 +58,10 @@ impl Default for Memory {
 /// What a session or a room begins with, and how many seats it has.
 fn setup(options: &Options, seed: u64) -> (Setup, u16) {
     let seats = options.players.clamp(1, MAX_PLAYERS);
-    let bots = if options.bots { BOTS } else { 0 };
-    // As small as it may be for so many: whoever comes alone should meet somebody soon.
-    let endless = || Setup { seed, size: MIN_SIZE, seats, points: 0, ..Setup::default() };
-    let setup = options.wanted(seed, seats).map_or_else(endless, |wanted| <Arena as Contest>::setup(&wanted));
-    (Setup { bots, ..setup }, seats)
+    let bots = if options.bots { QUICK_BOTS } else { 0 };
+    let of_scenario = |wanted| Setup { bots, ..<Arena as Contest>::setup(&wanted) };
+    let quick = || Setup::quick(seed, seats, options.bots);
+    (options.wanted(seed, seats).map_or_else(quick, of_scenario), seats)
 }
 
 /// The state's time.

@@ -98,8 +98,15 @@ impl Demo {
             }
             "arena" => {
                 let size = sametick_arena::setup::MIN_SIZE;
-                let setup =
-                    sametick_arena::Setup { seed, size, bots: players, seats: 1, points: 0, rocks: true };
+                let setup = sametick_arena::Setup {
+                    seed,
+                    size,
+                    bots: players,
+                    seats: 1,
+                    points: 0,
+                    rocks: true,
+                    rounds: false,
+                };
                 Stage::<Arena>::new(&setup).swing(TICKS_BEFORE, |_| false)
             }
             other => return Err(format!("there is no game called {other} in this page")),

@@ -32,6 +32,7 @@
 //! | 6, 7 | what somebody might build: could, could not | player | 0 a wall, 1 a crate |
 //! | 8 | a shot; `angle` is where it flies | player | 1 |
 //! | 9 | the ground, as large as the map | -1 | 1 |
+//! | 12 | the shield around an avatar | player | 1 |
 //! | 10 | the camera: where the own avatar is, or was, or the middle; not to be drawn | seat, or -1 | 1 |
 //!
 //! Arena is in tiles from the corner of the map, y downwards. A player is a seat, or a bot from 1000 on. In a room there is a frame
@@ -49,8 +50,8 @@
 //!
 //! | of | `hud` |
 //! |---|---|
-//! | pong | `{game, phase, server, winner, points, hits, court: {w, h}, seats: [{seat, wall, score, ready, driver, name, you}]}` |
-//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), builds: {used, limit}, cooldown (1 to 0), size, players: [{seat, name, score, deaths, alive, you, bot, character}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
+//! | pong | `{game, phase, server, winner, points, once, hits, countdown (3 to 1, or null), court: {w, h}, seats: [{seat, wall, score, ready, driver, name, you}]}` |
+//! | arena | `{game, mode, phase: "playing"\|"dead"\|"watching", seat, health (0 to 100), score, deaths, respawnIn (s, or null), shield (s, or null), builds: {used, limit}, cooldown (1 to 0), size, points, winner, round, wait (s), players: [{seat, name, score, deaths, alive, you, bot, character}] (best first), feed: [{killer, victim, ago (s)}] (newest first)}` |
 //!
 //! | bit of `events` | in pong | in arena |
 //! |---|---|---|

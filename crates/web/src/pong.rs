@@ -28,6 +28,8 @@ pub struct Hud {
     /// Whether no other game follows.
     once: bool,
     hits: u16,
+    /// What is counted before a serve: 3, 2, 1.
+    countdown: Option<u8>,
     court: Court,
     seats: Vec<Place>,
 }
@@ -146,6 +148,7 @@ impl Pictured for Pong {
             points: self.rules.points,
             once: self.rules.once,
             hits,
+            countdown: self.count(),
             court: Court { w: 2.0 * view.half[0], h: 2.0 * view.half[1] },
             seats: self.rules.court().open_walls().map(place).collect(),
         }

@@ -1,5 +1,7 @@
 //! Bots: they wander, keep away from walls, shoot at whom they see, and build now and then.
 //!
+//! Nobody aims at a shielded avatar. Bots in the state also spare newcomers, and aim worse at players who do badly.
+//!
 //! A bot remembers nothing. What it fancies follows from its number and the time, so the same code plays for bots in the state, for
 //! headless players who know the whole state ([`autopilot`]), and for those who know only what a view knows ([`pilot`]).
 
@@ -64,7 +66,8 @@ impl Mood {
 /// What a bot does in a tick.
 pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> Input {
     let mood = Mood::of(own.number, tick, seed);
-    let target = nearest(own, around).filter(|target| is_in_sight(own.at, *target, around));
+    let seen = nearest(own, around).filter(|target| is_in_sight(own.at, target.at, around));
+    let target = seen.as_ref().map(|target| target.at);
     let walk = match target {
         // What it has once chosen, or turned to at a wall, it keeps until it fancies something else.
         _ if mood.tick > 0 => Walk::of_code(own.walk),
@@ -74,8 +77,11 @@ pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> I
         _ => mood.walk,
     };
     let walk = if mood.heedless { walk } else { around_walls(own.at, walk, around) };
-    let aim = match target {
-        Some(target) => (i32::from(aim_of(way(own.at, target))) + mood.miss).rem_euclid(256) as u8,
+    let aim = match &seen {
+        Some(Target { at, handicap }) => {
+            let miss = mood.miss * (1 + i32::from(*handicap));
+            (i32::from(aim_of(way(own.at, *at))) + miss).rem_euclid(256) as u8
+        }
         None if walk.is_still() => own.aim,
         None => aim_of(step_of(walk)),
     };
@@ -84,16 +90,25 @@ pub(crate) fn think(own: &Own, tick: Tick, seed: u64, around: &impl Around) -> I
     Input { walk, aim, fire: target.is_some(), action, place: 0 }
 }
 
-/// Whoever is nearest, within sight as the crow flies.
-fn nearest(own: &Own, around: &impl Around) -> Option<At> {
-    let mut best: Option<(i64, At)> = None;
-    around.others(own.number, own.at, SIGHT, |_, at| {
+/// A player to aim at.
+struct Target {
+    at: At,
+    /// How much worse it is aimed at.
+    handicap: u8,
+}
+
+/// The nearest to aim at, within sight as the crow flies.
+fn nearest(own: &Own, around: &impl Around) -> Option<Target> {
+    let mut best: Option<(i64, Target)> = None;
+    around.others(own.number, own.at, SIGHT, |number, at| {
         let far = square(way(own.at, at));
-        if best.is_none_or(|(least, _)| far < least) {
-            best = Some((far, at));
+        if best.as_ref().is_none_or(|(least, _)| far < *least)
+            && let Some(handicap) = around.handicap(own.number, number)
+        {
+            best = Some((far, Target { at, handicap }));
         }
     });
-    best.map(|(_, at)| at)
+    best.map(|(_, target)| target)
 }
 
 /// Straight on along the longer way, and along the other if it is half as long.

@@ -5,6 +5,7 @@
 use sametick_sim::replica::Scene;
 
 use crate::entities::{Avatar, Ground, Structure};
+use crate::setup::FIRST_BOT;
 use crate::space::{At, MAX_SIZE, Tile};
 use crate::state::{Arena, Own};
 
@@ -18,6 +19,9 @@ pub(crate) trait Around {
 
     /// Tells of everyone alive but `except` who is less than `reach` from a place, both ways along.
     fn others(&self, except: u16, at: At, reach: i32, see: impl FnMut(u16, At));
+
+    /// How much worse `shooter`, who plays by rule, aims at another; none if it does not aim there at all.
+    fn handicap(&self, shooter: u16, other: u16) -> Option<u8>;
 }
 
 impl Around for Arena {
@@ -37,6 +41,12 @@ impl Around for Arena {
                 see(own.number, own.at);
             }
         }
+    }
+
+    fn handicap(&self, shooter: u16, other: u16) -> Option<u8> {
+        let person = self.person(other).filter(|person| !person.own.is_shielded())?;
+        // Those who sit on seats fight as players do.
+        if shooter < FIRST_BOT { Some(0) } else { person.handicap() }
     }
 }
 
@@ -77,5 +87,11 @@ impl Around for Known<'_> {
                 see(number, avatar.at);
             }
         }
+    }
+
+    /// A view knows nothing about a player that a bot in the state would spare: only those on seats see through it.
+    fn handicap(&self, _: u16, other: u16) -> Option<u8> {
+        let is_shielded = self.scene.get::<Avatar>(other.into()).is_some_and(|avatar| avatar.shielded);
+        (!is_shielded).then_some(0)
     }
 }

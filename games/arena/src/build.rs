@@ -105,13 +105,13 @@ pub enum Denied {
     NotYours,
     /// Who asked has just built or taken away something else.
     TooSoon,
+    /// The round has not begun yet.
+    NotBegun,
 }
 
 /// Whether a player may build there, apart from having just built something else.
 pub(crate) fn may_place(own: &Own, tile: Tile, kind: Kind, around: &impl Around) -> Result<(), Denied> {
-    if !own.is_alive() {
-        return Err(Denied::Dead);
-    }
+    is_able(own)?;
     if own.built >= MAX_BUILT {
         return Err(Denied::TooMany);
     }
@@ -143,9 +143,7 @@ pub(crate) fn place(own: &mut Own, tile: Tile, kind: Kind, around: &impl Around)
 
 /// Takes a structure away, as far as it is the builder's own: whether it is gone now.
 pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> Result<(), Denied> {
-    if !own.is_alive() {
-        return Err(Denied::Dead);
-    }
+    is_able(own)?;
     if !is_in_reach(own, tile) {
         return Err(Denied::OutOfReach);
     }
@@ -156,6 +154,15 @@ pub(crate) fn take_away(own: &mut Own, tile: Tile, around: &impl Around) -> Resu
     own.built = own.built.saturating_sub(1);
     (own.busy, own.touched, own.removed) = (BUILD_TICKS, tile.pair(), true);
     Ok(())
+}
+
+/// The dead build nothing, and nobody does before the round.
+fn is_able(own: &Own) -> Result<(), Denied> {
+    match own.is_alive() {
+        false => Err(Denied::Dead),
+        true if own.frozen > 0 => Err(Denied::NotBegun),
+        true => Ok(()),
+    }
 }
 
 fn is_rested(own: &Own) -> Result<(), Denied> {

@@ -40,12 +40,12 @@ impl Contest for Arena {
         let Wanted { seed, seats, difficulty, .. } = *wanted;
         let Scenario { points, rocks } = SCENARIOS[wanted.scenario_among(Arena::SCENARIOS)];
         let bots = difficulty.clamp(1, MAX_DIFFICULTY) - 1;
-        Setup { seed, size: MIN_SIZE, bots, seats, points, rocks }
+        Setup { seed, size: MIN_SIZE, bots, seats, points, rocks, rounds: false }
     }
 
-    /// Of those who are there; if a bot was first, nobody has won.
+    /// Of those who are there; if a bot was first, nobody has won. Of rounds one after the other, none is the last.
     fn outcome(&self) -> Option<Outcome> {
-        let winner = self.won?;
+        let winner = self.won.filter(|_| !self.rules.rounds)?;
         let people = self.people.iter().filter(|person| !person.is_bot());
         let score = |person: &Person| Score {
             seat: Seat(person.own.number),

@@ -36,8 +36,12 @@ pub struct Ground {
     pub size: u16,
     /// Who has scored so often has won; nobody ever if this is zero.
     pub points: u16,
-    /// The number of the player who has won, once somebody has.
+    /// The number of the player who has won this round, until the next one.
     pub won: Option<u16>,
+    /// Which round it is, from 1 on.
+    pub round: u16,
+    /// In how many seconds a round begins; zero while one is played, and after the last.
+    pub wait: u8,
 }
 
 /// Someone who plays, alive or not. Its number is that of the seat, or of the bot.
@@ -69,6 +73,9 @@ pub struct Avatar {
     /// What is left of it.
     #[entity(zones = "near")]
     pub health: u8,
+    /// Whether nothing hurts it now.
+    #[entity(zones = "near")]
+    pub shielded: bool,
 }
 
 /// What stands on a tile.
@@ -129,7 +136,8 @@ impl Hosted for Arena {
 
     fn show(&self, scene: &mut Scene) {
         let Rules { size, points, .. } = self.rules;
-        scene.put(0, None, &Ground { size, points, won: self.won });
+        let (round, wait) = (self.round.number, self.round.wait_seconds());
+        scene.put(0, None, &Ground { size, points, won: self.won, round, wait });
         for person in &self.people {
             self.show_person(person, scene);
         }
@@ -164,6 +172,7 @@ impl Hosted for Arena {
             build::foresee(own, action, &known);
         }
         projectile::fires(own);
+        presence::settle(own);
         presence::waits(own);
     }
 
@@ -172,7 +181,7 @@ impl Hosted for Arena {
         // Nobody walks from where they fell to where they appear again.
         let is_same_life = foreseen.is_alive() && right.is_alive();
         let snaps = far > SNAP * SNAP || foreseen.is_alive() != right.is_alive();
-        let walks = is_same_life && !Walk::of_code(right.walk).is_still();
+        let walks = is_same_life && right.frozen == 0 && !Walk::of_code(right.walk).is_still();
         let speed = if walks { SPEED * RATE.per_second() as i32 } else { 0 };
         Apart { distance: sametick_sim::maths::sqrt(far as f32), speed: speed as f32, snaps }
     }
@@ -183,7 +192,9 @@ impl Hosted for Arena {
             let (audience, promise) = match event {
                 Event::Shot { at, .. } | Event::Hit { at, .. } => near(*at),
                 Event::Built { tile, .. } | Event::Destroyed { tile, .. } => near(tile.centre()),
-                Event::Killed { .. } => (Audience::Everyone, Promise::Reliable),
+                Event::Killed { .. } | Event::RoundWon { .. } | Event::RoundBegan { .. } => {
+                    (Audience::Everyone, Promise::Reliable)
+                }
                 Event::Refused { by: number, .. } | Event::Respawned { number, .. } => {
                     (Audience::View(ViewId(*number)), Promise::Lossy)
                 }
@@ -225,7 +236,9 @@ impl Arena {
         let seen_from = (self.rules.seats > MAX_KNOWN_SEATS).then_some(place);
         scene.put_at(id, owner, seen_from, &player);
         if own.is_alive() {
-            scene.put_at(id, owner, Some(place), &Avatar { at: own.at, aim: own.aim, health: own.health });
+            let Own { at, aim, health, .. } = own;
+            let avatar = Avatar { at, aim, health, shielded: own.is_shielded() };
+            scene.put_at(id, owner, Some(place), &avatar);
         }
         if let Some(plan) = plan {
             let ok = may_place(&own, plan.tile, plan.kind, self).is_ok();

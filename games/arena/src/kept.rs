@@ -17,14 +17,18 @@ use crate::input::Input;
 use crate::map::Block;
 use crate::movement::{RADIUS, overlaps};
 use crate::presence::{MAX_HEALTH, RESPAWN_TICKS};
+use crate::round::Round;
 use crate::space::{At, Tile, UNIT};
 use crate::state::Arena;
 
 /// Who somebody can be. They look different, and each has a life of its own.
 pub const CHARACTERS: &[&str] = &["scout", "guard", "smith"];
 
-/// The form in which this build writes.
+/// The form in which this build writes lives and structures.
 const FORM: u8 = 1;
+
+/// The form in which it writes players. The first one knew no rounds.
+const PLAYER_FORM: u8 = 2;
 
 /// Of somebody who was there. Behind it are the numbers of the tiles on which stands what they have built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +38,28 @@ struct Saved {
     health: u8,
     score: u16,
     deaths: u16,
+    /// In which round.
+    round: u16,
+}
+
+/// The same in the first form.
+#[derive(Deserialize)]
+struct SavedFirst {
+    at: At,
+    aim: u8,
+    health: u8,
+    score: u16,
+    deaths: u16,
+}
+
+impl Saved {
+    /// What was kept of a player. Before there were rounds it was always the first.
+    fn of_kept(kept: &[u8]) -> Option<Saved> {
+        read_as(PLAYER_FORM, kept).or_else(|| {
+            let SavedFirst { at, aim, health, score, deaths } = read(kept)?;
+            Some(Saved { at, aim, health, score, deaths, round: Round::FIRST.number })
+        })
+    }
 }
 
 /// Bytes of a tile's number.
@@ -58,12 +84,16 @@ impl Life {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(kept: &[u8]) -> Option<T> {
-    let (form, rest) = kept.split_first()?;
-    (*form == FORM).then(|| from_canonical(rest).ok())?
+    read_as(FORM, kept)
 }
 
-fn write<T: Serialize>(value: &T, out: &mut Vec<u8>) {
-    out.push(FORM);
+fn read_as<T: for<'de> Deserialize<'de>>(form: u8, kept: &[u8]) -> Option<T> {
+    let (written, rest) = kept.split_first()?;
+    (*written == form).then(|| from_canonical(rest).ok())?
+}
+
+fn write<T: Serialize>(form: u8, value: &T, out: &mut Vec<u8>) {
+    out.push(form);
     canon::encode(value, out).expect("numbers can be written");
 }
 
@@ -116,13 +146,20 @@ impl Arena {
     fn restore(&mut self, seat: Seat, bytes: &[u8]) {
         let Some((count, rest)) = bytes.split_first() else { return };
         let Some((tiles, rest)) = rest.split_at_checked(usize::from(*count) * TILE_BYTES) else { return };
-        let (Some(saved), Ok(at)) = (read::<Saved>(rest), self.find(seat.0)) else { return };
+        let (Some(saved), Ok(at)) = (Saved::of_kept(rest), self.find(seat.0)) else { return };
         if self.is_room_at(seat.0, saved.at) {
             self.people[at].own.at = saved.at;
             self.sort_by_x();
         }
         let person = &mut self.people[at];
-        (person.score, person.deaths, person.own.aim) = (saved.score, saved.deaths, saved.aim);
+        person.own.aim = saved.aim;
+        // Points are those of a round.
+        if saved.round == self.round.number {
+            (person.score, person.deaths) = (saved.score, saved.deaths);
+        }
+        if (saved.score, saved.deaths) != (0, 0) || saved.round != self.round.number {
+            person.newcomer = 0;
+        }
         person.own.health = saved.health.min(MAX_HEALTH);
         person.own.respawn = if person.own.health == 0 { RESPAWN_TICKS } else { 0 };
         for tile in tiles.chunks_exact(TILE_BYTES) {
@@ -173,13 +210,14 @@ impl Arena {
             health: person.own.health,
             score: person.score,
             deaths: person.deaths,
+            round: self.round.number,
         };
-        write(&saved, out);
+        write(PLAYER_FORM, &saved, out);
     }
 
     pub(crate) fn keep_life(&self, seat: Seat, out: &mut Vec<u8>) {
         if let Some(person) = self.at_seat(seat) {
-            write(&person.life, out);
+            write(FORM, &person.life, out);
         }
     }
 

@@ -13,7 +13,11 @@
 //! - Walls (100) and crates (40) can be built within four tiles, where nothing and nobody is, three or four a second, 24 for
 //!   each player. Their builder can take them away at once; anybody can shoot them down. Rocks never fall.
 //! - Who asks first gets a tile that two want in one tick ([`Input::place`]); if that is not known, the lower seat.
-//! - Who first has [`points`](Setup::points) has won: from then on nobody scores. Without that it goes on for ever.
+//! - For three seconds after the beginning of a life nothing hurts an avatar, unless it shoots before that.
+//! - Who first has [`points`](Setup::points) has won: from then on nobody scores. Without that it goes on for ever. With
+//!   [`rounds`](Setup::rounds) another round follows after six seconds: points are cleared, everyone begins elsewhere, and nobody
+//!   moves or shoots for three seconds more. What was built stays.
+//! - Bots spare a newcomer for twenty seconds, or until the newcomer shoots, and aim worse at players who do badly.
 //! - What somebody might build is seen by others, in a colour that says whether they could.
 //!
 //! # Who is there
@@ -76,6 +80,7 @@ mod map;
 pub mod movement;
 pub mod presence;
 pub mod projectile;
+pub mod round;
 pub mod setup;
 pub mod space;
 mod state;
@@ -88,6 +93,7 @@ pub use entities::{Avatar, Ground, Player, Preview, Projectile, Structure};
 pub use input::{Action, BadInput, Input, Walk};
 pub use map::{Block, Map};
 pub use projectile::Shot;
+pub use round::Round;
 pub use setup::{FIRST_BOT, Rules, Setup};
 pub use space::{At, Tile, UNIT, aim_of};
 pub use state::{Arena, BadState, Event, Own, Person, Place};

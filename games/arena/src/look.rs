@@ -30,6 +30,8 @@ pub struct Avatar {
     pub angle: f32,
     /// What is left of it, from 0 to 1.
     pub health: f32,
+    /// Whether nothing hurts it now.
+    pub shielded: bool,
 }
 
 /// What stands on a tile.
@@ -104,12 +106,14 @@ pub fn avatar(id: u32, entity: &entities::Avatar) -> Avatar {
         at: tiles(entity.at),
         angle: angle(entity.aim),
         health: health(entity.health, MAX_HEALTH),
+        shielded: entity.shielded,
     }
 }
 
 /// One's own avatar as it is drawn, while it is alive.
 pub fn own(own: &Own) -> Option<Avatar> {
-    let entity = entities::Avatar { at: own.at, aim: own.aim, health: own.health };
+    let shielded = own.is_shielded();
+    let entity = entities::Avatar { at: own.at, aim: own.aim, health: own.health, shielded };
     own.is_alive().then(|| avatar(own.number.into(), &entity))
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn push(number: u16, at: At, other: u16, other_at: At) -> At {
 
 /// Where someone goes in this tick if nothing stands in the way.
 pub(crate) fn with_push(own: &Own, push: At) -> At {
-    if !own.is_alive() {
+    if !own.is_alive() || own.frozen > 0 {
         return [0, 0];
     }
     let [x, y] = step_of(Walk::of_code(own.walk));

@@ -17,6 +17,22 @@ pub const MAX_HEALTH: u8 = 100;
 /// From death to the next life: two seconds.
 pub const RESPAWN_TICKS: u8 = 60;
 
+/// After the beginning of a life nothing hurts an avatar for this long, unless it shoots: three seconds.
+pub const SHIELD_TICKS: u8 = 90;
+
+/// For this long after joining a player is a newcomer, whom bots spare: twenty seconds.
+pub const NEWCOMER_TICKS: u16 = 600;
+
+/// How much worse bots aim at a newcomer who shoots.
+const NEWCOMER_HANDICAP: u8 = 4;
+
+/// With fewer points than this in a round, a player has bots that aim worse, and by how much.
+const FEW_POINTS: u16 = 3;
+const FEW_POINTS_HANDICAP: u8 = 2;
+
+/// Bots do not aim worse with every death of a player; not more than for so many.
+const MAX_PITY: u16 = 3;
+
 /// Of so many places the free one farthest from everybody is where a life begins.
 const SPAWNS_TRIED: usize = 8;
 
@@ -33,6 +49,29 @@ pub(crate) fn waits(own: &mut Own) -> bool {
     let due = own.respawn == 1;
     own.respawn = own.respawn.saturating_sub(1).max(u8::from(due));
     due
+}
+
+/// Another tick of waiting for the round, or else of the shield.
+pub(crate) fn settle(own: &mut Own) {
+    if own.frozen > 0 {
+        own.frozen -= 1;
+    } else {
+        own.shield = own.shield.saturating_sub(1);
+    }
+}
+
+impl Person {
+    /// How much worse bots aim at this player: none if they leave the player alone.
+    pub(crate) fn handicap(&self) -> Option<u8> {
+        if self.is_bot() {
+            return Some(0);
+        }
+        let is_newcomer = self.newcomer > 0;
+        let new = if is_newcomer { NEWCOMER_HANDICAP } else { 0 };
+        let few = if self.score < FEW_POINTS { FEW_POINTS_HANDICAP } else { 0 };
+        let pity = self.deaths.saturating_sub(self.score).min(MAX_PITY) as u8;
+        (self.fired || !is_newcomer).then_some(new.max(few).max(pity))
+    }
 }
 
 impl Arena {
@@ -89,13 +128,15 @@ impl Arena {
 
     /// Someone new, among the others at this index.
     pub(crate) fn enter(&mut self, at: usize, number: u16) {
-        let own = Own { number, walk: Walk::STILL.code(), respawn: 1, ..Own::default() };
+        let frozen = self.frozen_ticks();
+        let own = Own { number, walk: Walk::STILL.code(), respawn: 1, frozen, ..Own::default() };
         for place in self.by_x.iter_mut().filter(|place| usize::from(place.index) >= at) {
             place.index += 1;
         }
         // Bots are a little of everything.
         let character = if number < FIRST_BOT { 0 } else { (usize::from(number) % CHARACTERS.len()) as u8 };
-        self.people.insert(at, Person { own, character, ..Person::default() });
+        let newcomer = if number < FIRST_BOT { NEWCOMER_TICKS } else { 0 };
+        self.people.insert(at, Person { own, character, newcomer, ..Person::default() });
         self.by_x.insert(0, Place { x: 0, index: at as u16 });
         self.spawn(at);
         self.sort_by_x();
@@ -130,11 +171,19 @@ impl Arena {
         person.life.deaths = person.life.deaths.saturating_add(1);
         person.deaths = person.deaths.saturating_add(1);
         if let Ok(at) = self.find(killer) {
-            let points = self.rules.points;
             let person = &mut self.people[at];
             person.score = person.score.saturating_add(1);
             person.life.kills = person.life.kills.saturating_add(1);
-            self.won = (points > 0 && person.score >= points).then_some(killer);
+            let score = person.score;
+            self.judge(killer, score);
+        }
+    }
+
+    /// Another tick for everyone's shield, and for being new.
+    pub(crate) fn settle_all(&mut self) {
+        for person in &mut self.people {
+            settle(&mut person.own);
+            person.newcomer = person.newcomer.saturating_sub(1);
         }
     }
 
@@ -154,7 +203,7 @@ impl Arena {
         let Some(place) = self.spawn_place() else { return false };
         let own = &mut self.people[at].own;
         own.at = place;
-        (own.health, own.respawn, own.cooldown) = (MAX_HEALTH, 0, 0);
+        (own.health, own.respawn, own.cooldown, own.shield) = (MAX_HEALTH, 0, 0, SHIELD_TICKS);
         true
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::around::Around;
 use crate::movement::{RADIUS, plus};
 use crate::space::{At, Tile, UNIT, square, towards, way};
-use crate::state::{Arena, Event, Own};
+use crate::state::{Arena, Event, Own, Person};
 
 /// How far a shot flies in a tick: fourteen tiles a second.
 pub const SHOT_SPEED: i32 = 119;
@@ -59,9 +59,9 @@ pub(crate) enum Met {
 /// Whether someone's trigger fires in this tick, as far as it is their own.
 pub(crate) fn fires(own: &mut Own) -> bool {
     own.cooldown = own.cooldown.saturating_sub(1);
-    let fires = own.firing && own.is_alive() && own.cooldown == 0;
+    let fires = own.firing && own.is_alive() && own.frozen == 0 && own.cooldown == 0;
     if fires {
-        own.cooldown = FIRE_TICKS;
+        (own.cooldown, own.shield) = (FIRE_TICKS, 0);
     }
     fires
 }
@@ -151,8 +151,9 @@ impl Arena {
     /// Those whose trigger is held, and who have waited long enough.
     pub(crate) fn fire_all(&mut self) {
         for at in 0..self.people.len() {
-            let own = &mut self.people[at].own;
+            let Person { own, fired, .. } = &mut self.people[at];
             if fires(own) && self.shots.len() < MAX_SHOTS {
+                *fired = true;
                 let Own { at, aim, number: owner, .. } = *own;
                 let id = self.next_shot();
                 self.shots.push(Shot { id, at, aim, owner, ticks: SHOT_TICKS });
@@ -211,6 +212,9 @@ impl Arena {
     fn hurt(&mut self, victim: u16, killer: u16) {
         let Ok(at) = self.find(victim) else { return };
         let own = &mut self.people[at].own;
+        if own.is_shielded() {
+            return;
+        }
         own.health = own.health.saturating_sub(DAMAGE);
         if own.health == 0 {
             self.die(at, killer);

@@ -14,6 +14,12 @@ pub const MAX_SEATS: u16 = 1000;
 /// Bots have numbers from here on.
 pub const FIRST_BOT: u16 = MAX_SEATS;
 
+/// The points of a round in a quick room: some minutes with a handful of bots.
+pub const QUICK_POINTS: u16 = 10;
+
+/// How many bots are in a quick room, if there shall be some.
+pub const QUICK_BOTS: u8 = 6;
+
 /// So many tiles there are for each player, at least: a screen then shows about a dozen others.
 const TILES_EACH: u32 = 64;
 
@@ -32,11 +38,22 @@ pub struct Setup {
     pub points: u16,
     /// Whether there are rocks as cover. Without them the map is bare.
     pub rocks: bool,
+    /// Whether another round follows when a player has the points. Without it the game is over then.
+    pub rounds: bool,
 }
 
 impl Default for Setup {
     fn default() -> Setup {
-        Setup { seed: 0, size: 48, bots: 3, seats: 16, points: 0, rocks: true }
+        Setup { seed: 0, size: 48, bots: 3, seats: 16, points: 0, rocks: true, rounds: false }
+    }
+}
+
+impl Setup {
+    /// A room to come into and play at once: round after round, on a map as small as it may be for so many, so that a player who
+    /// comes alone meets others soon.
+    pub fn quick(seed: u64, seats: u16, with_bots: bool) -> Setup {
+        let bots = if with_bots { QUICK_BOTS } else { 0 };
+        Setup { seed, size: MIN_SIZE, bots, seats, points: QUICK_POINTS, rocks: true, rounds: true }
     }
 }
 
@@ -53,6 +70,8 @@ pub struct Rules {
     pub seats: u16,
     /// [`Setup::points`].
     pub points: u16,
+    /// [`Setup::rounds`].
+    pub rounds: bool,
 }
 
 impl Rules {
@@ -62,7 +81,8 @@ impl Rules {
         let players = u32::from(seats) + u32::from(setup.bots);
         let needed = (players * TILES_EACH).isqrt() as u16;
         let size = setup.size.clamp(MIN_SIZE, MAX_SIZE).max(needed);
-        Rules { seed: setup.seed, size, bots: setup.bots, seats, points: setup.points }
+        let Setup { seed, bots, points, rounds, .. } = *setup;
+        Rules { seed, size, bots, seats, points, rounds }
     }
 
     pub(crate) fn are_in_range(&self) -> bool {

@@ -13,8 +13,9 @@ use crate::build::{Ask, BUILD_TICKS, Denied, Kind, MAX_BUILT, Plan};
 use crate::input::Walk;
 use crate::kept::{CHARACTERS, Life};
 use crate::map::Map;
-use crate::presence::{MAX_HEALTH, RESPAWN_TICKS};
+use crate::presence::{MAX_HEALTH, NEWCOMER_TICKS, RESPAWN_TICKS, SHIELD_TICKS};
 use crate::projectile::{FIRE_TICKS, MAX_SHOTS, SHOT_TICKS, Shot};
+use crate::round::{Round, START_TICKS};
 use crate::setup::{FIRST_BOT, Rules};
 use crate::space::{At, MAX_SIZE, Tile, UNIT};
 
@@ -29,8 +30,10 @@ pub struct Arena {
     pub tick: Tick,
     /// What is played.
     pub rules: Rules,
-    /// Whoever has won, by number.
+    /// The number of the player who has won this round.
     pub won: Option<u16>,
+    /// Which round it is, and what it waits for.
+    pub round: Round,
     /// Who is there, in the order of their numbers: those on seats, then bots.
     pub people: Vec<Person>,
     /// Where they are from left to right, so that neighbours are found without asking everyone.
@@ -66,6 +69,10 @@ pub struct Person {
     pub character: u8,
     /// What that character has done, here and elsewhere.
     pub life: Life,
+    /// For how many more ticks the player is a newcomer, whom bots spare.
+    pub newcomer: u16,
+    /// Whether the player has fired a shot since joining: bots defend themselves.
+    pub fired: bool,
 }
 
 /// All of a player that is decided by what they do themselves: a screen foresees it with the code of the step.
@@ -98,6 +105,10 @@ pub struct Own {
     pub touched: [i16; 2],
     /// Whether it took away then.
     pub removed: bool,
+    /// For how many more ticks nothing hurts it; a shot of its own ends that.
+    pub shield: u8,
+    /// In how many ticks the round begins: until then it neither walks nor shoots nor builds.
+    pub frozen: u8,
 }
 
 /// Where someone is from left to right.
@@ -170,12 +181,29 @@ pub enum Event {
         /// Where.
         at: At,
     },
+    /// A player has the points.
+    RoundWon {
+        /// Who.
+        winner: u16,
+        /// Which round this was.
+        round: u16,
+    },
+    /// Another round: the points are cleared, and everyone begins elsewhere.
+    RoundBegan {
+        /// Which.
+        round: u16,
+    },
 }
 
 impl Own {
     /// Whether it is alive.
     pub const fn is_alive(&self) -> bool {
         self.respawn == 0
+    }
+
+    /// Whether nothing hurts it.
+    pub const fn is_shielded(&self) -> bool {
+        self.is_alive() && self.shield > 0
     }
 
     /// The same on a map: whoever tells it could say anything.
@@ -192,6 +220,8 @@ impl Own {
             && self.respawn <= RESPAWN_TICKS
             && self.built <= MAX_BUILT
             && self.busy <= BUILD_TICKS
+            && self.shield <= SHIELD_TICKS
+            && self.frozen <= START_TICKS
             && Walk::try_from(self.walk).is_ok()
     }
 }
@@ -222,6 +252,7 @@ impl Arena {
     pub fn check(&self) -> Result<(), BadState> {
         let checks = [
             (self.rules.are_in_range(), BadState::Rules),
+            (self.round.fits(), BadState::Round),
             (self.map.size() == self.rules.size && self.map.is_sound(), BadState::Map),
             (self.people_fit(), BadState::People),
             (self.places_fit(), BadState::Places),
@@ -241,6 +272,7 @@ impl Arena {
                     && person.own.fits(size)
                     && person.plan.as_ref().is_none_or(plan)
                     && usize::from(person.character) < CHARACTERS.len()
+                    && person.newcomer <= NEWCOMER_TICKS
             })
     }
 
@@ -287,6 +319,8 @@ impl<'de> Deserialize<'de> for Arena {
 pub enum BadState {
     /// The size or the number of seats is out of range.
     Rules,
+    /// The round waits for longer than any does.
+    Round,
     /// Something stands where nothing can, or the bits say otherwise.
     Map,
     /// Someone is there who cannot be, or in a way they cannot be.
@@ -301,6 +335,7 @@ impl fmt::Display for BadState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             BadState::Rules => "the size of the map or the number of seats is out of range",
+            BadState::Round => "the round waits for longer than any round does",
             BadState::Map => "the map and what stands on it do not fit together",
             BadState::People => "someone is there who cannot be, or in a way they cannot be",
             BadState::Places => "the order of players from left to right is wrong",

@@ -7,6 +7,7 @@ use sametick_sim::{BuildId, Game, Inputs, Rng, Tick, TickRate};
 use crate::ai;
 use crate::input::Input;
 use crate::map::Map;
+use crate::round::Round;
 use crate::setup::{FIRST_BOT, Rules, Setup};
 use crate::state::Arena;
 
@@ -27,6 +28,7 @@ impl Game for Arena {
             tick: Tick::ZERO,
             rules,
             won: None,
+            round: Round::FIRST,
             people: Vec::with_capacity(rules.players()),
             by_x: Vec::with_capacity(rules.players()),
             map: if setup.rocks { Map::with_rocks(rules.size, &mut rng) } else { Map::bare(rules.size) },
@@ -53,7 +55,9 @@ impl Game for Arena {
         self.build();
         self.fire_all();
         self.fly_all();
+        self.settle_all();
         self.respawn_all();
+        self.go_on();
         self.drop_left(inputs);
     }
 

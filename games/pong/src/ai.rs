@@ -6,13 +6,18 @@ use crate::court::{Court, HALF_LENGTH, UNIT, Wall};
 use crate::input::{Input, Motion};
 use crate::setup::Skill;
 use crate::state::{Ball, Driver, Paddle, Phase, Pong};
-use crate::step::PADDLE_GRIP;
+use crate::step::{PADDLE_GRIP, PADDLE_SPEED};
 
 /// How close to its aim a bot is content.
 const CONTENT: i32 = 2 * UNIT;
 
+/// Bots are gentle until a new player has seen so many points: a little less with each.
+pub(crate) const GENTLE_POINTS: u8 = 5;
+
 /// How a bot of some skill differs from a perfect one.
-struct Limits {
+pub(crate) struct Limits {
+    /// The most it moves in a tick.
+    pub speed: i32,
     /// The fewest ticks between two looks at the ball. It is up to twice as many.
     look_ticks: u8,
     /// From what part of the way across the court it sees a ball coming, in percent.
@@ -23,11 +28,29 @@ struct Limits {
     blur: i32,
 }
 
-const fn limits(skill: Skill) -> Limits {
-    match skill {
-        Skill::Easy => Limits { look_ticks: 14, sight_percent: 55, error: 14 * UNIT, blur: 3 },
-        Skill::Normal => Limits { look_ticks: 9, sight_percent: 62, error: 13 * UNIT, blur: 5 },
-        Skill::Hard => Limits { look_ticks: 7, sight_percent: 68, error: 11 * UNIT, blur: 7 },
+impl Limits {
+    /// Of a bot at full strength.
+    const fn full(skill: Skill) -> Limits {
+        let speed = PADDLE_SPEED;
+        match skill {
+            Skill::Easy => Limits { speed, look_ticks: 14, sight_percent: 55, error: 14 * UNIT, blur: 3 },
+            Skill::Normal => Limits { speed, look_ticks: 9, sight_percent: 62, error: 13 * UNIT, blur: 5 },
+            Skill::Hard => Limits { speed, look_ticks: 7, sight_percent: 68, error: 11 * UNIT, blur: 7 },
+        }
+    }
+
+    /// Of one that is gentle, from 0, full strength, to [`GENTLE_POINTS`]: half as fast, and twice as far off.
+    pub(crate) const fn of(skill: Skill, gentleness: u8) -> Limits {
+        let (Limits { speed, look_ticks, sight_percent, error, blur }, points) =
+            (Limits::full(skill), GENTLE_POINTS as i32);
+        let gentle = gentleness as i32;
+        Limits {
+            speed: speed - speed * gentle / (2 * points),
+            look_ticks: look_ticks + (look_ticks as i32 * gentle / (2 * points)) as u8,
+            sight_percent: sight_percent - 2 * gentle,
+            error: error + error * gentle / points,
+            blur,
+        }
     }
 }
 
@@ -37,7 +60,7 @@ pub(crate) fn think(
     paddle: &Paddle,
     ball: Ball,
     court: Court,
-    skill: Skill,
+    limits: &Limits,
     rng: &mut Rng,
 ) -> (Motion, Driver) {
     let Driver::Bot { aim, look_in } = paddle.driver else {
@@ -46,7 +69,6 @@ pub(crate) fn think(
     if let Some(look_in) = look_in.checked_sub(1) {
         return (steer(paddle, aim), Driver::Bot { aim, look_in });
     }
-    let limits = limits(skill);
     let aim = match arrival(wall, ball, court) {
         Some(arrival) if arrival.is_within(limits.sight_percent, wall, court) => {
             let error = limits.error + arrival.distance / limits.blur;

@@ -4,6 +4,9 @@
 //!
 //! - Seat 0 defends the left wall, seat 1 the right, seat 2 the top, seat 3 the bottom. With fewer than four players
 //!   the walls left over are solid and the ball bounces off them. Seats beyond the players only watch.
+//! - Before the first serve of a game, and before the next serve after a player has sat down, a countdown of three seconds runs
+//!   while the ball is held ([`Pong::count`]). While others play, players who sit down on one seat make them wait at most once a
+//!   minute.
 //! - Someone serves: the ball sticks to their paddle until they let it go, or until three seconds have passed. Its
 //!   angle is random, bent by the way the paddle moves. Who has just missed a ball serves next.
 //! - A paddle returns the ball at an angle that depends on where it was hit and how the paddle moved; with both, the
@@ -23,6 +26,8 @@
 //! seconds at the latest. A bot takes the paddle of an empty seat, in the place and motion it
 //! was left in, and gives it back to whoever sits down; the game goes on. Without bots such a paddle stands still, and the next
 //! serve waits until its seat is taken again. The score stays with the paddle.
+//!
+//! Bots are gentle with a new player: slower and less exact, a little less so with each of the first five points.
 //!
 //! An input that did not arrive in time means: moving on as before, and no button pressed.
 //!

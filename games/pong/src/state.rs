@@ -6,11 +6,12 @@ use postcard_schema::Schema;
 use sametick_sim::{Rng, Seat, Tick};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::ai::GENTLE_POINTS;
 use crate::ball::MAX_SPEED;
 use crate::court::{Point, Wall};
 use crate::input::Motion;
 use crate::setup::{MAX_SCORE, Rules};
-use crate::step::PADDLE_SPEED;
+use crate::step::{COUNTDOWN_TICKS, GREETED_TICKS, PADDLE_SPEED, RATE};
 
 /// The state of a session of pong.
 ///
@@ -27,6 +28,8 @@ pub struct Pong {
     pub phase: Phase,
     /// The ball, which is in play only in a rally.
     pub ball: Ball,
+    /// How many ticks of counting down are left before the next serve. They pass while the ball is held.
+    pub countdown: u16,
     /// The paddles, by wall. Those of solid walls do nothing.
     pub paddles: [Paddle; 4],
     /// The last things that happened, the oldest first: for the ear and the eye, see [`Pong::events_since`].
@@ -103,6 +106,10 @@ pub struct Paddle {
     pub ready: bool,
     /// The points of this game.
     pub score: u8,
+    /// How many points its player has seen made since sitting down, as far as bots care.
+    pub seen: u8,
+    /// In how many ticks a player who sits down here may make others wait again.
+    pub greeted: u16,
 }
 
 /// Who moves a paddle.
@@ -159,6 +166,16 @@ impl Pong {
         Some(self.paddle(wall).score)
     }
 
+    /// The 3, 2 or 1 to show while the ball is held and must not be served yet.
+    pub const fn count(&self) -> Option<u8> {
+        match self.phase {
+            Phase::Serving { .. } if self.countdown > 0 => {
+                Some(self.countdown.div_ceil(RATE.per_second() as u16) as u8)
+            }
+            _ => None,
+        }
+    }
+
     /// What happened after `tick`, the oldest first; of more than four things in that time, the last four.
     ///
     /// A screen that shows a state after one of tick N asks for what happened since N.
@@ -185,7 +202,7 @@ impl Pong {
         if !self.rules.are_in_range() {
             return Err(BadState::Rules);
         }
-        if !self.phase_fits() {
+        if !self.phase_fits() || self.countdown > COUNTDOWN_TICKS {
             return Err(BadState::Phase);
         }
         if !self.ball_fits() {
@@ -235,12 +252,14 @@ impl Pong {
             && within(paddle.speed, PADDLE_SPEED)
             && within(aim, court.reach(wall))
             && paddle.score <= MAX_SCORE
+            && paddle.seen <= GENTLE_POINTS
+            && paddle.greeted <= GREETED_TICKS
     }
 }
 
 impl Paddle {
     pub(crate) const fn unused() -> Paddle {
-        Paddle { at: 0, speed: 0, driver: Driver::Nobody, ready: false, score: 0 }
+        Paddle { at: 0, speed: 0, driver: Driver::Nobody, ready: false, score: 0, seen: 0, greeted: 0 }
     }
 
     /// Whether a player moves it.
@@ -269,7 +288,7 @@ impl<'de> Deserialize<'de> for Pong {
 pub enum BadState {
     /// Players, points or lead are out of range.
     Rules,
-    /// Someone is named who does not play.
+    /// Someone is named who does not play, or the countdown is too long.
     Phase,
     /// The ball is outside, or too fast.
     Ball,
@@ -281,7 +300,9 @@ impl fmt::Display for BadState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadState::Rules => f.write_str("players, points or lead are out of range"),
-            BadState::Phase => f.write_str("the phase names a wall that nobody defends"),
+            BadState::Phase => {
+                f.write_str("the phase names a wall that nobody defends, or the countdown is too long")
+            }
             BadState::Ball => f.write_str("the ball is outside the court, or too fast"),
             BadState::Paddle(wall) => write!(f, "the paddle at {wall:?} is out of bounds"),
         }

@@ -2,7 +2,7 @@
 
 use sametick_sim::{BuildId, Game, Inputs, Rng, Tick, TickRate};
 
-use crate::ai;
+use crate::ai::{self, GENTLE_POINTS, Limits};
 use crate::ball::{self, Contact, SERVE_SPEED};
 use crate::court::{Point, UNIT, Wall};
 use crate::input::{Input, Motion};
@@ -14,6 +14,14 @@ pub(crate) const PADDLE_SPEED: i32 = 4 * UNIT;
 
 /// How much its speed can change in a tick: full speed within four ticks.
 pub(crate) const PADDLE_GRIP: i32 = UNIT;
+
+/// How many ticks a second.
+pub(crate) const RATE: TickRate = TickRate::hz(60);
+
+/// Before the first serve of a game, and before the next one after a player has come: three seconds.
+pub(crate) const COUNTDOWN_TICKS: u16 = 180;
+/// While others play, those who sit down on one seat make them wait at most once in this time: a minute.
+pub(crate) const GREETED_TICKS: u16 = 3600;
 
 /// How long the ball sticks at least, so that a button held since the last serve does not serve again at once.
 const SERVE_EARLIEST_TICKS: u16 = 20;
@@ -34,7 +42,7 @@ pub const RALLY_MAX_TICKS: u16 = 3600;
 
 impl Game for Pong {
     const NAME: &'static str = "pong";
-    const RATE: TickRate = TickRate::hz(60);
+    const RATE: TickRate = RATE;
     const BUILD: BuildId = sametick_sim::build_id!();
     type Setup = Setup;
     type Input = Input;
@@ -48,6 +56,7 @@ impl Game for Pong {
             rules,
             phase: Phase::Waiting { server, ticks: 0 },
             ball: Ball::default(),
+            countdown: 0,
             paddles: [Paddle::unused(); 4],
             events: [None; 4],
             rng,
@@ -81,6 +90,7 @@ impl Pong {
     /// Takes in who sits at a wall and what they do. What they pressed is the answer.
     fn sit(&mut self, wall: Wall, inputs: &Inputs<Input>) -> Input {
         let paddle = self.paddle_mut(wall);
+        paddle.greeted = paddle.greeted.saturating_sub(1);
         let Some(row) = inputs.get(wall.seat()) else {
             if paddle.has_player() {
                 self.vacate(wall);
@@ -89,12 +99,24 @@ impl Pong {
         };
         if row.joined || !paddle.has_player() {
             paddle.driver = Driver::Player { held: Motion::Still };
-            paddle.ready = false;
+            (paddle.ready, paddle.seen) = (false, 0);
+            self.greet(wall);
         }
         if let Some(input) = row.input {
-            paddle.driver = Driver::Player { held: input.motion() };
+            self.paddle_mut(wall).driver = Driver::Player { held: input.motion() };
         }
         row.input.unwrap_or(Input::NONE)
+    }
+
+    /// A player has come: the next serve waits for a countdown. Others are made to wait for one seat only now and then, or
+    /// somebody could keep them from playing by coming again and again.
+    fn greet(&mut self, wall: Wall) {
+        let mut others = self.rules.court().open_walls().filter(|other| *other != wall);
+        let is_alone = !others.any(|other| self.paddle(other).has_player());
+        if is_alone || self.paddle(wall).greeted == 0 {
+            self.countdown = COUNTDOWN_TICKS;
+            self.paddle_mut(wall).greeted = GREETED_TICKS;
+        }
     }
 
     /// Nobody sits here any more: a bot goes on from the place and motion the paddle has.
@@ -111,7 +133,10 @@ impl Pong {
             Phase::Waiting { .. } if input.serves() => self.paddle_mut(wall).ready = true,
             Phase::Over { .. } if input.wants_rematch() => self.paddle_mut(wall).ready = true,
             Phase::Serving { server, ticks }
-                if server == wall && input.serves() && ticks >= SERVE_EARLIEST_TICKS =>
+                if server == wall
+                    && input.serves()
+                    && ticks >= SERVE_EARLIEST_TICKS
+                    && self.countdown == 0 =>
             {
                 self.paddle_mut(wall).ready = true;
             }
@@ -122,17 +147,17 @@ impl Pong {
     fn drive(&mut self, wall: Wall) {
         let court = self.rules.court();
         let mut paddle = *self.paddle(wall);
-        let motion = match paddle.driver {
-            Driver::Nobody => Motion::Still,
-            Driver::Player { held } => held,
+        let (motion, fastest) = match paddle.driver {
+            Driver::Nobody => (Motion::Still, PADDLE_SPEED),
+            Driver::Player { held } => (held, PADDLE_SPEED),
             Driver::Bot { .. } => {
-                let (motion, driver) =
-                    ai::think(wall, &paddle, self.ball, court, self.rules.skill, &mut self.rng);
+                let limits = Limits::of(self.rules.skill, self.gentleness());
+                let (motion, driver) = ai::think(wall, &paddle, self.ball, court, &limits, &mut self.rng);
                 paddle.driver = driver;
-                motion
+                (motion, limits.speed)
             }
         };
-        let change = motion.sign() * PADDLE_SPEED - paddle.speed;
+        let change = motion.sign() * fastest - paddle.speed;
         paddle.speed += change.clamp(-PADDLE_GRIP, PADDLE_GRIP);
         let (place, reach) = (paddle.at + paddle.speed, court.reach(wall));
         paddle.at = place.clamp(-reach, reach);
@@ -140,6 +165,13 @@ impl Pong {
             paddle.speed = 0;
         }
         *self.paddle_mut(wall) = paddle;
+    }
+
+    /// How gentle bots are: for whichever player has seen the fewest points.
+    fn gentleness(&self) -> u8 {
+        let walls = self.rules.court().open_walls().map(|wall| self.paddle(wall));
+        let newest = walls.filter(|paddle| paddle.has_player()).map(|paddle| paddle.seen).min();
+        GENTLE_POINTS - newest.unwrap_or(GENTLE_POINTS)
     }
 
     /// Whether a ball may be served: every wall has somebody to defend it.
@@ -188,6 +220,7 @@ impl Pong {
         let begin = self.is_full() || (self.is_manned() && (is_time || self.is_agreed(ticks)));
         self.phase = Phase::Waiting { server, ticks };
         if begin {
+            self.countdown = COUNTDOWN_TICKS;
             self.take_ball(server);
         }
     }
@@ -211,8 +244,12 @@ impl Pong {
         if !self.is_manned() {
             return self.take_ball(server);
         }
-        self.phase = Phase::Serving { server, ticks };
         self.ball.at = self.front(server);
+        if self.countdown > 0 {
+            self.countdown -= 1;
+            return;
+        }
+        self.phase = Phase::Serving { server, ticks };
         let paddle = *self.paddle(server);
         let latest = if paddle.has_player() { SERVE_LATEST_TICKS } else { SERVE_BOT_TICKS };
         if !paddle.ready && ticks < latest {
@@ -269,6 +306,9 @@ impl Pong {
         let paddle = self.paddle_mut(scorer);
         paddle.score = paddle.score.saturating_add(1).min(MAX_SCORE);
         self.note(What::Point(scorer));
+        for paddle in &mut self.paddles {
+            paddle.seen = if paddle.has_player() { (paddle.seen + 1).min(GENTLE_POINTS) } else { 0 };
+        }
         if self.has_won(scorer) {
             self.note(What::Won(scorer));
             self.enter(Phase::Over { winner: scorer, ticks: 0 });
@@ -298,6 +338,7 @@ impl Pong {
         self.phase = Phase::Over { winner, ticks };
         if !self.rules.once && ticks >= OVER_TICKS && self.is_agreed(ticks) {
             self.paddles.iter_mut().for_each(|paddle| paddle.score = 0);
+            self.countdown = COUNTDOWN_TICKS;
             let server = draw_server(&self.rules, &mut self.rng);
             self.take_ball(server);
         }

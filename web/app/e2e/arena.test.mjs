@@ -117,6 +117,21 @@ story("the same arena is played in lockstep", async (stage) => {
   await Promise.all([ada.player.agrees(before), bob.player.agrees(before)]);
 });
 
+story("a quick room has a goal, and goes from round to round", async (stage) => {
+  const server = await stage.server();
+  // On a map for one player six bots soon have the points.
+  const { player: ada, fighter } = await enters(stage, "ada", `${server.address}/play/arena/den?players=1`);
+  await ada.element("goal").getByText("First to 10").waitFor();
+  await fighter.finds("who has won", ({ hud }) => hud.winner !== null, { timeout_ms: 240_000 });
+  await ada.element("next-round").getByText("Round 2 begins in").waitFor();
+  await ada.element("round-countdown").waitFor();
+  const { own: from } = await fighter.finds("that nobody has points", ({ hud, own }) => own && hud.round === 2 && hud.players.every(({ score }) => score === 0));
+  await fighter.hold(["d", "s"]);
+  const { own } = await fighter.finds("the beginning of the round", ({ hud, own }) => hud.wait === 0 && own);
+  assert.ok(Math.hypot(own.x - from.x, own.y - from.y) < 2, "nobody walks before a round begins");
+  await fighter.hold([]);
+});
+
 story("one click leads into an arena, and a link to the same one", async (stage) => {
   const server = await stage.server();
   const ada = await stage.player("ada", `${server.address}/`);

@@ -2,7 +2,7 @@
 // these pictures; what a program can see is that nothing sticks out at the side.
 
 import { mkdir } from "node:fs/promises";
-import { Fighter } from "./fighter.mjs";
+import { Fighter, PRACTICE } from "./fighter.mjs";
 import { FOLDER, shoot, SIZES } from "./shots.mjs";
 import { story } from "./story.mjs";
 
@@ -28,6 +28,8 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.plays();
     await shot("game-ready");
     await ada.page.keyboard.press("Space");
+    await ada.element("serve-count").waitFor();
+    await shot("game-countdown");
     await ada.sees("the ball in play", ({ hud }) => hud.phase === "playing");
     await shot("game-playing");
     await ada.element("network").click();
@@ -108,8 +110,17 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("help-close").waitFor();
     await shot("arena-help");
     await ada.page.keyboard.press("Escape");
-    await fighter.finds("that it was shot", ({ hud }) => hud.phase === "dead");
+    // Bots spare a newcomer for a while; other players do not.
+    const duel = `${server.address}/play/arena/duel?${PRACTICE}`;
+    await ada.page.goto(duel);
+    await fighter.lives();
+    await shot("arena-shield");
+    const bob = new Fighter(await stage.player("bob", duel));
+    await bob.lives();
+    const hunt = bob.hunts("ada down", ({ hud }) => hud.players.some(({ alive }) => !alive));
+    await fighter.finds("that it was shot", ({ hud }) => hud.phase === "dead", { timeout_ms: 90_000 });
     await shot("arena-dead");
+    await hunt;
   });
 
   story(`a connection in trouble is seen on a ${size}`, async (stage) => {

@@ -26,7 +26,7 @@ const GAMES: Record<string, GameText> = {
   },
   arena: {
     title: "Arena",
-    text: "Walk, shoot and build cover, with whoever is in the room. Come and go as you like: bots are always there.",
+    text: "Walk, shoot and build cover, with whoever is in the room. Bots are always there, and each round goes to the first with ten points.",
     mode: "room",
     players: { least: 1, most: 32, usual: 16 },
     scenarios: { skirmish: "first to 5", battle: "first to 15", war: "first to 30", field: "first to 3, no rocks", practice: "no end, no rocks" },

@@ -60,6 +60,16 @@ impl Place {
     }
 }
 
+/// What a countdown shows: 1, 2 and 3.
+const DIGITS: [[&str; 5]; 3] = [
+    [".#.", "##.", ".#.", ".#.", "###"],
+    ["###", "..#", "###", "#..", "###"],
+    ["###", "..#", "###", "..#", "###"],
+];
+
+/// Half characters for each dot of a digit.
+const DIGIT_SCALE: usize = 2;
+
 /// Half characters, and what is in them.
 struct Pixels {
     columns: usize,
@@ -88,6 +98,23 @@ impl Pixels {
         let layer = if is_ghost { &mut self.ghost } else { &mut self.solid };
         for row in rows {
             layer[row * self.columns..][columns.clone()].fill(Some(ink));
+        }
+    }
+
+    /// Writes the 3, 2 or 1 of a countdown into the middle, behind the ball and the paddles.
+    fn write(&mut self, count: u8) {
+        let rows = DIGITS[usize::from(count.clamp(1, 3)) - 1];
+        let (wide, high) = (DIGIT_SCALE * rows[0].len(), DIGIT_SCALE * rows.len());
+        if wide > self.columns || high > self.rows {
+            return;
+        }
+        let (left, top) = ((self.columns - wide) / 2, (self.rows - high) / 2);
+        for (row, column) in (0..high).flat_map(|row| (0..wide).map(move |column| (row, column))) {
+            let is_set = rows[row / DIGIT_SCALE].as_bytes()[column / DIGIT_SCALE] == b'#';
+            let pixel = &mut self.solid[(top + row) * self.columns + left + column];
+            if is_set && pixel.is_none() {
+                *pixel = Some(Ink::Strong);
+            }
         }
     }
 
@@ -146,6 +173,9 @@ pub fn draw(
             let bar = Bar { centre: side.point(ball), half: [view.radius; 2] };
             pixels.fill(bar, Ink::Text, is_ghost);
         }
+    }
+    if let Some(count) = pong.count() {
+        pixels.write(count);
     }
     pixels.draw(frame, place.left + 1, place.top + 1, palette);
 }

@@ -82,6 +82,9 @@ impl Scene<'_> {
                 (format!("{}. Space begins, with bots for the others.", present(pong)), Ink::Strong)
             }
             Phase::Waiting { .. } => (format!("{}. Waiting for players.", present(pong)), Ink::Text),
+            Phase::Serving { server, .. } if pong.count().is_some() => {
+                (self.countdown(pong, server), Ink::Strong)
+            }
             Phase::Serving { server, .. } if own == Some(server) => {
                 ("Your serve: space lets the ball go.".into(), Ink::Strong)
             }
@@ -101,6 +104,14 @@ impl Scene<'_> {
                     Some(_) => (format!("{won} Space for a rematch."), Ink::Strong),
                 }
             }
+        }
+    }
+
+    fn countdown(&self, pong: &Pong, server: Wall) -> String {
+        let count = pong.count().unwrap_or_default();
+        match self.own() {
+            Some(own) if own == server => format!("Get ready: you serve in {count}…"),
+            _ => format!("Get ready: {} serves in {count}…", self.somebody(pong, server)),
         }
     }
 

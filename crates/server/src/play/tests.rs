@@ -146,6 +146,8 @@ fn every_phase_says_what_goes_on_and_what_to_press() {
         "Ready. Waiting for the others.",
         "Your serve: space lets the ball go.",
         "→ bot serves.",
+        "Get ready: you serve in 3…",
+        "Get ready: → bot serves in 1…",
         "↑ player serves.",
         "Your point.",
         "Point for → player.",

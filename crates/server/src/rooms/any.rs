@@ -292,7 +292,7 @@ mod tests {
         let unknown = begin("setup={\"gravity\":1}", 1..=32).unwrap_err();
         assert_eq!(
             unknown,
-            "there is no \"gravity\" in `setup`; there are bots, points, rocks, seats, seed, size"
+            "there is no \"gravity\" in `setup`; there are bots, points, rocks, rounds, seats, seed, size"
         );
         assert_eq!(
             begin("setup={\"bots\":-1}", 1..=32).unwrap_err(),

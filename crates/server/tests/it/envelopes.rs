@@ -32,10 +32,13 @@ fn said<M: Outgoing>(message: &M) -> Value {
 
 fn snapshots() -> [Snapshot<Value>; 2] {
     let player = |seat, name: &str| Player { seat, name: name.into() };
-    let me = |at: [i32; 2]| json!({"at": at, "aim": 0, "health": 100});
+    let me = |at: [i32; 2]| json!({"at": at, "aim": 0, "health": 100, "shielded": false});
     let mut features: BTreeMap<_, Feature<Value>> =
         ["build", "movement", "presence", "projectile"].map(|name| (name, Feature::default())).into();
-    let ground = BTreeMap::from([("0".to_owned(), json!({"size": 48, "points": 0, "won": null}))]);
+    let ground = BTreeMap::from([(
+        "0".to_owned(),
+        json!({"size": 48, "points": 0, "won": null, "round": 1, "wait": 0}),
+    )]);
     features.get_mut("presence").unwrap().kinds.insert("ground", ground);
     let avatars =
         [("0".to_owned(), json!({"at": [9000, 6784], "aim": 0})), ("1".to_owned(), me([4224, 6784]))];

@@ -15,7 +15,7 @@ use crate::hall::Hall;
 use crate::process::Folder;
 use crate::trial::{Field, Step, Walker};
 
-const SETUP: Setup = Setup { seed: 7, size: 32, bots: 0, seats: 2, points: 0, rocks: true };
+const SETUP: Setup = Setup { seed: 7, size: 32, bots: 0, seats: 2, points: 0, rocks: true, rounds: false };
 
 const KEEPING: Keeping =
     Keeping { epoch_unix_ms: 1_800_000_000_000, token_s: 3_600, is_strict: false, hold_us: 60_000_000 };

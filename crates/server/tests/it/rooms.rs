@@ -15,7 +15,7 @@ use sametick_wire::pacer::Path;
 use crate::hall::Hall;
 use crate::trial::{Field, Step};
 
-const SETUP: Setup = Setup { seed: 7, size: 32, bots: 2, seats: 4, points: 0, rocks: true };
+const SETUP: Setup = Setup { seed: 7, size: 32, bots: 2, seats: 4, points: 0, rocks: true, rounds: false };
 
 fn known() -> Games {
     games![Arena[1..=16] => autopilot; rooms[1..=8]]

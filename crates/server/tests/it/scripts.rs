@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::Stage;
 
-const QUIET: Setup = Setup { seed: 3, size: 32, bots: 0, seats: 8, points: 0, rocks: true };
+const QUIET: Setup = Setup { seed: 3, size: 32, bots: 0, seats: 8, points: 0, rocks: true, rounds: false };
 
 fn command(seq: u64, feature: &str, action: &str, payload: Value) -> Value {
     let mut said = json!({"v": 2, "kind": "command", "seq": seq, "feature": feature, "action": action});
@@ -34,7 +34,7 @@ fn a_script_is_welcomed_walks_and_sees_itself_walk() {
         (&"1".into(), &1.into(), &"Ada".into())
     );
     assert_eq!(welcome["rates"], json!({"step": 30, "update": 10}));
-    assert_eq!(welcome["features"]["movement"], json!({"avatar": ["at", "aim", "health"]}));
+    assert_eq!(welcome["features"]["movement"], json!({"avatar": ["at", "aim", "health", "shielded"]}));
     assert_eq!(welcome["resumeToken"].as_str().unwrap().len(), 48);
     let first = stage.actors[ada].next("snapshot");
     assert_eq!((&first["mode"], &first["ackSeq"]), (&"full".into(), &Value::Null));
@@ -371,7 +371,7 @@ fn a_full_room_says_so_and_whoever_only_looks_can_do_nothing() {
 
 #[test]
 fn a_script_is_never_told_of_what_is_out_of_sight() {
-    let setup = Setup { seed: 11, size: 200, bots: 30, seats: 8, points: 0, rocks: true };
+    let setup = Setup { seed: 11, size: 200, bots: 30, seats: 8, points: 0, rocks: true, rounds: false };
     let mut stage = Stage::new(setup);
     let ada = stage.enter("Ada");
     stage.run_millis(500);

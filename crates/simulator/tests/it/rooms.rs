@@ -40,7 +40,8 @@ pub fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
     }
 }
 
-pub const SETUP: Setup = Setup { seed: 0, size: 24, bots: 0, seats: 16, points: 0, rocks: true };
+pub const SETUP: Setup =
+    Setup { seed: 0, size: 24, bots: 0, seats: 16, points: 0, rocks: true, rounds: false };
 
 fn arena(seed: u64, profile: &str, bots: u64) -> Trial<Arena> {
     let setup = Setup { seed, ..SETUP };

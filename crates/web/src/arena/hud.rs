@@ -22,6 +22,8 @@ pub struct Hud {
     deaths: u16,
     #[serde(rename = "respawnIn")]
     respawn_in: Option<f32>,
+    /// For how many more seconds nothing hurts the own avatar.
+    shield: Option<f32>,
     builds: Builds,
     /// How much of the time between two shots is left.
     cooldown: f32,
@@ -30,6 +32,10 @@ pub struct Hud {
     points: u16,
     /// Who has won, by seat.
     winner: Option<u16>,
+    /// Which round it is, from 1 on.
+    round: u16,
+    /// In how many seconds a round begins; zero while one is played, and after the last.
+    wait: u8,
     players: Vec<Standing>,
     feed: Vec<Killed>,
 }
@@ -74,7 +80,7 @@ impl Standings {
         own: Option<Seat>,
         name: impl Fn(Seat) -> Option<String>,
     ) -> Standings {
-        let unknown = Ground { size: 0, points: 0, won: None };
+        let unknown = Ground { size: 0, points: 0, won: None, round: 1, wait: 0 };
         let ground = sight.each::<Ground>().next().map_or(unknown, |(_, ground)| ground);
         let standing = |(number, player): (u32, Player)| {
             let Player { score, deaths, alive, bot, character } = player;
@@ -105,10 +111,12 @@ impl Hud {
         standings: Standings,
         feed: impl Iterator<Item = (Kill, u64)>,
     ) -> Hud {
-        let Standings { ground: Ground { size, points, won: winner }, players } = standings;
+        let Standings { ground, players } = standings;
+        let Ground { size, points, won: winner, round, wait } = ground;
         let (score, deaths) =
             players.iter().find(|player| player.you).map_or((0, 0), |you| (you.score, you.deaths));
-        let seconds = |ticks: u8| f32::from(ticks) / Arena::RATE.per_second() as f32;
+        // In tenths: it is news with each of them.
+        let seconds = |ticks: u8| (10 * u32::from(ticks) / Arena::RATE.per_second()) as f32 / 10.0;
         Hud {
             game: Arena::NAME,
             mode,
@@ -121,15 +129,15 @@ impl Hud {
             health: own.map_or(0, |own| own.health),
             score,
             deaths,
-            // In tenths: it is news with each of them.
-            respawn_in: own
-                .filter(|own| !own.is_alive())
-                .map(|own| (seconds(own.respawn) * 10.0) as u32 as f32 / 10.0),
+            respawn_in: own.filter(|own| !own.is_alive()).map(|own| seconds(own.respawn)),
+            shield: own.filter(Own::is_shielded).map(|own| seconds(own.shield)),
             builds: Builds { used: own.map_or(0, |own| own.built), limit: MAX_BUILT },
             cooldown: own.map_or(0.0, |own| f32::from(own.cooldown) / f32::from(FIRE_TICKS)),
             size,
             points,
             winner,
+            round,
+            wait,
             players,
             feed: feed.map(|(Kill { killer, victim, .. }, ago)| Killed { killer, victim, ago }).collect(),
         }

@@ -10,11 +10,15 @@ const GROUND: f32 = 1.0;
 const CAMERA: f32 = 2.0;
 const AVATARS: u32 = 10_000;
 const PREVIEWS: u32 = 20_000;
+const SHIELDS: u32 = 30_000;
 const STRUCTURES: u32 = 100_000;
 const SHOTS: u32 = 1_000_000;
 
 /// Numbers of shots are kept this short, so that a float has them all.
 const SHOT_NUMBERS: u32 = 1 << 23;
+
+/// How much wider the ring of a shield is than its avatar.
+const SHIELD_GAP: f32 = 0.5;
 
 /// Who moves by more than this within a frame has not walked.
 const LEAP: f32 = 2.0;
@@ -57,7 +61,10 @@ pub fn draw(sight: &impl Sight, mine: &Mine, camera: &mut Camera, shapes: &mut V
     shapes.extend(sight.each::<Projectile>().map(|(id, entity)| shot(id, &entity)));
     let avatars = sight.each::<Avatar>().filter(|(id, _)| others(*id));
     let avatars = avatars.map(|(id, entity)| look::avatar(id, &entity));
-    shapes.extend(avatars.chain(mine.own.as_ref().and_then(look::own)).map(|it| avatar(&it)));
+    for it in avatars.chain(mine.own.as_ref().and_then(look::own)) {
+        shapes.push(avatar(&it));
+        shapes.extend(it.shielded.then(|| shield(&it)));
+    }
     let at = mine.own.map_or([size / 2.0; 2], |own| look::tiles(own.at));
     let tint = mine.number.map_or(-1.0, |number| number as f32);
     shapes.push(Shape { tint, ..camera.follow(at) });
@@ -95,9 +102,15 @@ fn shot(id: u32, entity: &Projectile) -> Shape {
 }
 
 fn avatar(avatar: &look::Avatar) -> Shape {
-    let look::Avatar { number, at, angle, health } = *avatar;
+    let look::Avatar { number, at, angle, health, .. } = *avatar;
     let shape = Shape::new((AVATARS + number) as f32, 3.0, at, [2.0 * AVATAR_RADIUS; 2]);
     Shape { tint: number as f32, angle, level: health, ..shape }
+}
+
+fn shield(avatar: &look::Avatar) -> Shape {
+    let shape =
+        Shape::new((SHIELDS + avatar.number) as f32, 12.0, avatar.at, [2.0 * AVATAR_RADIUS + SHIELD_GAP; 2]);
+    Shape { tint: avatar.number as f32, ..shape }
 }
 
 fn middle(corner: [f32; 2]) -> [f32; 2] {

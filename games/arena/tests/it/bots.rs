@@ -7,7 +7,8 @@ use sametick_sim::{Game, Inputs, Seat};
 #[test]
 fn they_score_against_those_who_do_nothing() {
     for seed in 0..4 {
-        let mut arena = Arena::new(&Setup { seed, size: 24, bots: 3, seats: 4, points: 0, rocks: true });
+        let mut arena =
+            Arena::new(&Setup { seed, size: 24, bots: 3, seats: 4, points: 0, rocks: true, rounds: false });
         let mut inputs = Inputs::new();
         (0..4).for_each(|seat| inputs.set(Seat(seat), Input::default()));
         let mut built = 0;
@@ -25,7 +26,8 @@ fn they_score_against_those_who_do_nothing() {
 
 #[test]
 fn they_move_about_and_turn() {
-    let mut arena = Arena::new(&Setup { seed: 2, size: 32, bots: 1, seats: 1, points: 0, rocks: true });
+    let mut arena =
+        Arena::new(&Setup { seed: 2, size: 32, bots: 1, seats: 1, points: 0, rocks: true, rounds: false });
     let (mut turns, mut moved, mut walk) = (0, 0, 4);
     for _ in 0..1800 {
         let before = arena.people[0].own.at;
@@ -41,7 +43,8 @@ fn they_move_about_and_turn() {
 
 #[test]
 fn autopilots_fight_each_other() {
-    let mut arena = Arena::new(&Setup { seed: 6, bots: 0, size: 24, seats: 6, points: 0, rocks: true });
+    let mut arena =
+        Arena::new(&Setup { seed: 6, bots: 0, size: 24, seats: 6, points: 0, rocks: true, rounds: false });
     let mut inputs = Inputs::new();
     for _ in 0..3600 {
         inputs.clear();
@@ -56,7 +59,8 @@ fn autopilots_fight_each_other() {
 
 #[test]
 fn who_sees_everything_in_a_view_plays_as_who_has_the_state() {
-    let mut arena = Arena::new(&Setup { seed: 8, bots: 6, size: 24, seats: 2, points: 0, rocks: true });
+    let mut arena =
+        Arena::new(&Setup { seed: 8, bots: 6, size: 24, seats: 2, points: 0, rocks: true, rounds: false });
     let (mut inputs, mut scene) = (Inputs::new(), Scene::new(Arena::KINDS));
     let mut same = 0;
     for _ in 0..600 {

@@ -56,8 +56,8 @@ fn the_schema_changes_on_purpose_or_not_at_all() {
     // that sessions of older builds need the older build.
     let hashes = [schema_hash_of::<Arena>(), hosted_schema_of::<Arena>()].map(|hash| hash.to_string());
     let pinned = [
-        "5c63eec70fbb9659df6a755ce084b7a818b9c28183cce265c8c0da5123e22a1e",
-        "4a3c9d08aeb6a8444ab83c384428c002bb9031e6cb7ed3c0460c1b9346a45410",
+        "9ae2238c8ea1d43ce375016bbd94ab6de06a21689757302eabbbcb93d9d42d7b",
+        "61ebd4082d8d8679ed40741267ddb08d2b1013152719502f9b57b8a48787d969",
     ];
     assert_eq!(hashes, pinned, "{}", sametick_sim::replica::hosted_description_of::<Arena>());
 }
@@ -75,10 +75,14 @@ fn states_that_could_not_be_are_refused_with_a_reason() {
         bad.check().unwrap_err()
     };
     assert_eq!(refused(|arena| arena.rules.seats = 2000), BadState::Rules);
+    assert_eq!(refused(|arena| arena.round.number = 0), BadState::Round);
+    assert_eq!(refused(|arena| arena.round.ticks = 181), BadState::Round);
     assert_eq!(refused(|arena| arena.rules.size = 47), BadState::Map);
     assert_eq!(refused(|arena| arena.people[0].own.at[0] = -1), BadState::People);
     assert_eq!(refused(|arena| arena.people[0].own.health = 101), BadState::People);
     assert_eq!(refused(|arena| arena.people[0].own.number = 3), BadState::People);
+    assert_eq!(refused(|arena| arena.people[0].own.shield = 91), BadState::People);
+    assert_eq!(refused(|arena| arena.people[0].newcomer = 601), BadState::People);
     assert_eq!(refused(|arena| arena.by_x[0].index = 77), BadState::Places);
     assert_eq!(refused(|arena| arena.by_x.truncate(1)), BadState::Places);
     assert_eq!(refused(|arena| arena.by_x.swap(0, 1)), BadState::Places);

@@ -1,5 +1,6 @@
 //! A field to play on in tests: a session with its inputs, driven as a relay or host would.
 
+use sametick_arena::presence::SHIELD_TICKS;
 use sametick_arena::{Arena, Event, Input, Own, Setup, Tile, Walk};
 use sametick_sim::{Game, Inputs, Seat};
 
@@ -13,10 +14,10 @@ impl Field {
         Field { arena: Arena::new(&setup), inputs: Inputs::new() }
     }
 
-    /// Without bots. Two seats stand in the open, three tiles from each other: see [`Field::put`].
+    /// Without bots. Two seats stand in the open, three tiles from each other, without their shields: see [`Field::put`].
     pub fn for_two() -> Field {
         let mut field = Field::new(Setup { seed: 3, bots: 0, ..Setup::default() });
-        field.tick(&[(0, Input::default()), (1, Input::default())]);
+        field.ticks(1 + u32::from(SHIELD_TICKS), &[(0, Input::default()), (1, Input::default())]);
         let [x, y] = field.open_area();
         field.put(0, Tile::new(x + 4, y + 5).unwrap());
         field.put(1, Tile::new(x + 7, y + 5).unwrap());

@@ -38,7 +38,7 @@ fn something_fell(arena: &Arena) -> bool {
 fn alone_a_player_foresees_everything_exactly() {
     let (mut right, mut fallen, mut built) = (0, 0, 0);
     for seed in 0..20 {
-        let setup = Setup { seed, size: 16, bots: 0, seats: 1, points: 0, rocks: true };
+        let setup = Setup { seed, size: 16, bots: 0, seats: 1, points: 0, rocks: true, rounds: false };
         let (mut arena, mut rng, mut inputs) = (Arena::new(&setup), Rng::new(seed), Inputs::new());
         inputs.set(Seat(0), Input::default());
         arena.step(&inputs);
@@ -66,7 +66,7 @@ fn alone_a_player_foresees_everything_exactly() {
 
 #[test]
 fn in_a_crowd_the_next_tick_is_foreseen_with_all_its_pushing() {
-    let setup = Setup { seed: 4, size: 16, bots: 0, seats: 40, points: 0, rocks: true };
+    let setup = Setup { seed: 4, size: 16, bots: 0, seats: 40, points: 0, rocks: true, rounds: false };
     let (mut arena, mut rng, mut inputs) = (Arena::new(&setup), Rng::new(4), Inputs::new());
     let (mut pushed, mut seen) = (0, 0);
     for _ in 0..400 {
@@ -119,10 +119,14 @@ fn whatever_a_host_says_nothing_breaks() {
             _ => rng.between(0, 20 * UNIT),
         };
         let mut scene = Scene::new(Arena::KINDS);
-        scene.put(0, None, &Ground { size: rng.next_u64() as u16, points: 0, won: None });
+        scene.put(
+            0,
+            None,
+            &Ground { size: rng.next_u64() as u16, points: 0, won: None, round: 9, wait: 200 },
+        );
         for number in 0..5 {
             let at = [wild(&mut rng), wild(&mut rng)];
-            scene.put(number, None, &Avatar { at, aim: 3, health: 200 });
+            scene.put(number, None, &Avatar { at, aim: 3, health: 200, shielded: number == 2 });
         }
         let byte = |rng: &mut Rng| rng.next_u64() as u8;
         let mut own = Own {
@@ -134,6 +138,8 @@ fn whatever_a_host_says_nothing_breaks() {
             built: byte(&mut rng),
             busy: byte(&mut rng) % 3,
             touched: [i16::MIN, i16::MAX],
+            shield: byte(&mut rng),
+            frozen: byte(&mut rng) % 3,
             ..Own::default()
         };
         let before = own;

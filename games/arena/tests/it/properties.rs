@@ -23,7 +23,7 @@ fn is_in_a_wall(arena: &Arena, at: [i32; 2]) -> bool {
 #[test]
 fn nobody_is_ever_in_a_wall_or_off_the_map() {
     for seed in 0..16 {
-        let setup = Setup { seed, size: 16, bots: 4, seats: 24, points: 0, rocks: true };
+        let setup = Setup { seed, size: 16, bots: 4, seats: 24, points: 0, rocks: true, rounds: false };
         let (mut arena, mut rng, mut inputs) = (Arena::new(&setup), Rng::new(seed), Inputs::new());
         for _ in 0..900 {
             inputs.clear();
@@ -134,14 +134,15 @@ fn directions_are_where_they_point() {
 }
 
 fn setups() -> impl Strategy<Value = Setup> {
-    let parts = (any::<u64>(), 0..40_u16, 0..6_u8, 0..12_u16, 0..3_u16, any::<bool>());
-    parts.prop_map(|(seed, size, bots, seats, points, rocks)| Setup {
+    let parts = (any::<u64>(), 0..40_u16, 0..6_u8, 0..12_u16, 0..3_u16, any::<bool>(), any::<bool>());
+    parts.prop_map(|(seed, size, bots, seats, points, rocks, rounds)| Setup {
         seed,
         size,
         bots,
         seats,
         points,
         rocks,
+        rounds,
     })
 }
 
@@ -185,7 +186,7 @@ proptest! {
         seed: u64,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let setup = Setup { seed, size: 16, bots: 2, seats: 6, points: 0, rocks: true };
+        let setup = Setup { seed, size: 16, bots: 2, seats: 6, points: 0, rocks: true, rounds: false };
         let (mut arena, mut rng, mut inputs) = (Arena::new(&setup), Rng::new(seed), Inputs::new());
         for _ in 0..60 {
             inputs.clear();

@@ -51,9 +51,12 @@ fn everyone_is_seen_where_they_are() {
     let mut field = Field::for_two();
     field.tick(&[(0, FIRING), (1, STILL)]);
     let scene = scene_of(&field);
-    assert_eq!(scene.get::<Ground>(0), Some(Ground { size: 48, points: 0, won: None }));
+    assert_eq!(scene.get::<Ground>(0), Some(Ground { size: 48, points: 0, won: None, round: 1, wait: 0 }));
     let own = field.own(0);
-    assert_eq!(scene.get::<Avatar>(0), Some(Avatar { at: own.at, aim: 0, health: MAX_HEALTH }));
+    assert_eq!(
+        scene.get::<Avatar>(0),
+        Some(Avatar { at: own.at, aim: 0, health: MAX_HEALTH, shielded: false })
+    );
     assert_eq!(
         scene.get::<Player>(1),
         Some(Player { score: 0, deaths: 0, alive: true, bot: false, character: 0 })

@@ -85,7 +85,7 @@ fn the_schema_changes_on_purpose_or_not_at_all() {
     let hash = schema_hash_of::<Pong>().to_string();
     assert_eq!(
         hash,
-        "8f1dcb7dd8804dbe8810209ff0918e0343aec23301ad489631415be8f7422396",
+        "fcc9ca5bf8568a836b2c116c2f5475b96b2fa597d990502b6a13433a0533ede3",
         "{}",
         sametick_sim::description_of::<Pong>()
     );

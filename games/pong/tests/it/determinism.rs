@@ -37,7 +37,7 @@ fn ten_thousand_ticks_come_to_the_pinned_hashes() {
         crowd::chain(&setup, 10_000).to_string()
     };
     let chains = [chain(1, 2), chain(2, 3), chain(3, 4)];
-    assert_eq!(chains, ["ab1350819fdc072f", "4db12ad8cdf4f188", "9a680bdeaf98e827"]);
+    assert_eq!(chains, ["b959f88c147ef1ff", "b9c0e7615b63ed19", "6077d4658807d6f9"]);
 }
 
 #[test]

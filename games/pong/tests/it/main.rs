@@ -4,6 +4,7 @@ mod bots;
 mod bytes;
 mod contest;
 mod determinism;
+mod entering;
 mod flight;
 mod properties;
 mod rules;

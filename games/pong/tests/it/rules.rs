@@ -34,6 +34,7 @@ fn the_ball_sticks_to_the_paddle_of_the_server_until_it_is_let_go() {
     table.tick(&idle([0, 1]));
     let seat = server(&table.pong).seat().0;
     let other = 1 - seat;
+    table.ticks(180, &[(seat, SERVE), (other, SERVE)]);
     table.ticks(40, &[(seat, Input::moving(Motion::More)), (other, SERVE)]);
     assert!(is_serving(&table.pong.phase), "only the server serves");
     let paddle = table.pong.paddles[usize::from(seat)];
@@ -50,7 +51,7 @@ fn the_ball_sticks_to_the_paddle_of_the_server_until_it_is_let_go() {
 fn the_ball_goes_by_itself_after_three_seconds() {
     let mut table = Table::for_two(1);
     table.tick(&idle([0, 1]));
-    assert_eq!(table.until(&idle([0, 1]), is_rally), 180);
+    assert_eq!(table.until(&idle([0, 1]), is_rally), 180 + 180, "after the countdown");
 }
 
 #[test]
@@ -58,7 +59,7 @@ fn a_button_held_since_before_does_not_serve_at_once() {
     let mut table = Table::for_two(1);
     let held = [(0, SERVE), (1, SERVE)];
     table.tick(&held);
-    assert_eq!(table.until(&held, is_rally), 21);
+    assert_eq!(table.until(&held, is_rally), 180 + 21);
 }
 
 #[test]

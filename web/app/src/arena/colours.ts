@@ -2,6 +2,7 @@
 
 export interface Colours {
   text: string;
+  accent: string;
   muted: string;
   good: string;
   warn: string;
@@ -31,6 +32,7 @@ export function coloursOf(element: Element): Colours {
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
   return {
     text: get("text"),
+    accent: get("accent"),
     muted: get("muted"),
     good: get("good"),
     warn: get("warn"),

@@ -208,6 +208,20 @@ function paintHealth(pen: Pen, colours: Colours, level: number, at: Point, radiu
   pen.lineCap = "butt";
 }
 
+/** A ring around an avatar that nothing hurts. */
+export function paintShield(pen: Pen, colours: Colours, camera: Camera, shape: Shape): void {
+  const at = toScreen(camera, shape);
+  const radius = (shape.w / 2) * camera.scale;
+  pen.save();
+  pen.fillStyle = pen.strokeStyle = colours.accent;
+  pen.globalAlpha = 0.12;
+  disc(pen, at, radius);
+  pen.globalAlpha = 0.9;
+  pen.lineWidth = Math.max(2, 0.07 * camera.scale);
+  arc(pen, at, radius, 1);
+  pen.restore();
+}
+
 export function paintName(pen: Pen, colours: Colours, camera: Camera, shape: Shape, person: Person): void {
   if (!person.name) return;
   const { x, y } = toScreen(camera, shape);

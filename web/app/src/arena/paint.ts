@@ -13,6 +13,7 @@ import {
   paintGhost,
   paintName,
   paintPreview,
+  paintShield,
   paintShot,
   paintStructure,
   paintTaking,
@@ -57,6 +58,7 @@ export function paint(pen: Pen, colours: Colours, scene: Scene): void {
   // The own one over others.
   people.sort((a, b) => Number(a.person.own) - Number(b.person.own));
   for (const { shape, person } of people) paintAvatar(pen, colours, camera, shape, person);
+  for (const shape of seen) if (shape.kind === KIND.shield) paintShield(pen, colours, camera, shape);
   for (const shape of seen) if (shape.kind === KIND.projectile) paintShot(pen, colours, camera, shape, scene.still);
   for (const flash of flashes) paintFlash(pen, colours, camera, flash);
   for (const { shape, person } of people) paintName(pen, colours, camera, shape, person);

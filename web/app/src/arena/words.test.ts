@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ArenaHud, PersonHud } from "../worker/messages";
-import { fallText, nameOf, ranked, saidOf, scoreText, wonText } from "./words";
+import { fallText, goalText, isCounting, nameOf, ranked, saidOf, scoreText, wonText } from "./words";
 
 const person = (seat: number, more: Partial<PersonHud> = {}): PersonHud => ({
   seat,
@@ -22,10 +22,13 @@ const hud = (more: Partial<ArenaHud>): ArenaHud => ({
   score: 1,
   deaths: 2,
   respawnIn: null,
+  shield: null,
   builds: { used: 0, limit: 24 },
   size: 48,
   points: 0,
   winner: null,
+  round: 1,
+  wait: 0,
   players: [person(0, { name: "Ada", you: true }), person(3), person(1001)],
   feed: [],
   ...more,
@@ -57,4 +60,11 @@ test("who has won is said, and to themselves in another way", () => {
   expect(wonText(hud({ winner: 0 }))).toBe("You have won");
   expect(wonText(hud({ winner: 1001 }))).toBe("Bot 2 has won");
   expect(saidOf(hud({ winner: 3, phase: "dead" }))).toBe("Player 4 has won");
+});
+
+test("a round has a goal and a countdown", () => {
+  expect([goalText(hud({})), goalText(hud({ points: 10 }))]).toEqual(["", "First to 10"]);
+  expect(isCounting(hud({}))).toBe(false);
+  expect(isCounting(hud({ winner: 3, wait: 4 }))).toBe(false);
+  expect(saidOf(hud({ round: 2, wait: 3 }))).toBe("Round 2 in 3");
 });

@@ -22,6 +22,16 @@ export function fallText(hud: ArenaHud): string {
   return last && last.killer !== null ? `Shot by ${nameOf(hud, last.killer)}` : "You are down";
 }
 
+/** What is played for; empty where nobody ever wins. */
+export function goalText(hud: ArenaHud): string {
+  return hud.points > 0 ? `First to ${hud.points}` : "";
+}
+
+/** Whether a round is about to begin, and nobody can move. */
+export function isCounting(hud: ArenaHud): boolean {
+  return hud.winner === null && hud.wait > 0;
+}
+
 /** Who has won, once somebody has. */
 export function wonText(hud: ArenaHud): string {
   if (hud.winner === null) return "";
@@ -41,5 +51,6 @@ export function scoreText(hud: ArenaHud): string {
 }
 
 export function saidOf(hud: ArenaHud): string {
+  if (isCounting(hud)) return `Round ${hud.round} in ${hud.wait}`;
   return wonText(hud) || (hud.phase === "dead" ? fallText(hud) : "");
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PongHud, SeatHud } from "../worker/messages";
-import { promptOf, resultOf, scoreText } from "./words";
+import { promptOf, resultOf, saidOf, scoreText } from "./words";
 
 const seat = (more: Partial<SeatHud>): SeatHud => ({
   seat: 0,
@@ -21,6 +21,7 @@ const hud = (more: Partial<PongHud>): PongHud => ({
   points: 11,
   once: false,
   hits: 0,
+  countdown: null,
   court: { w: 320, h: 240 },
   seats: [seat({ you: true, score: 3 }), seat({ seat: 1, wall: "right", driver: "bot", name: null })],
   ...more,
@@ -34,6 +35,13 @@ test("the game says what it waits for", () => {
   expect(promptOf(hud({ phase: "waiting" }), true)).toBe("Tap to begin with a bot");
   const alone = hud({ phase: "waiting", seats: [seat({ you: true }), seat({ seat: 1, driver: "nobody", name: null })] });
   expect(promptOf(alone, false)).toBe("Waiting for 1 more player");
+});
+
+test("before a serve it is counted down, for ears too", () => {
+  const counting = hud({ phase: "serving", server: 1, countdown: 3 });
+  expect(promptOf(counting, false)).toBe("Get ready");
+  expect(promptOf({ ...counting, server: 0 }, true)).toBe("Get ready to serve");
+  expect(saidOf(counting)).toBe("Get ready 3");
 });
 
 test("the end has a winner", () => {

@@ -22,6 +22,7 @@ export function promptOf(hud: PongHud, touch: boolean): string {
       if (own.ready) return "Ready. Waiting for the others";
       return `${press} to begin${withBots(hud)}`;
     case "serving": {
+      if (hud.countdown !== null) return own && hud.server === own.seat ? "Get ready to serve" : "Get ready";
       if (own && hud.server === own.seat) return `${press} to serve`;
       const server = hud.seats.find(({ seat }) => seat === hud.server);
       return server ? `${label(server)} serves` : "";
@@ -59,5 +60,5 @@ export function shortScore(hud: PongHud): string {
 
 /** For those who hear the page. */
 export function saidOf(hud: PongHud): string {
-  return `${resultOf(hud)} ${promptOf(hud, false)}`.trim();
+  return `${resultOf(hud)} ${promptOf(hud, false)} ${hud.countdown ?? ""}`.trim();
 }

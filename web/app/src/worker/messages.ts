@@ -84,6 +84,8 @@ export interface PongHud {
   /** Whether no other game follows. */
   once: boolean;
   hits: number;
+  /** What is counted before a serve: 3, 2, 1. */
+  countdown: number | null;
   court: { w: number; h: number };
   seats: SeatHud[];
 }
@@ -117,6 +119,8 @@ export interface ArenaHud {
   deaths: number;
   /** Seconds. */
   respawnIn: number | null;
+  /** For how many more seconds nothing hurts the own avatar. */
+  shield: number | null;
   builds: { used: number; limit: number };
   /** How many tiles a side of the map has. */
   size: number;
@@ -124,6 +128,10 @@ export interface ArenaHud {
   points: number;
   /** Who has won, by seat. */
   winner: number | null;
+  /** Which round it is, from 1 on. */
+  round: number;
+  /** In how many seconds a round begins; 0 while one is played, and after the last. */
+  wait: number;
   players: PersonHud[];
   feed: Kill[];
 }
@@ -233,6 +241,7 @@ export const KIND = {
   ground: 9,
   camera: 10,
   rock: 11,
+  shield: 12,
 } as const;
 
 export interface TickMessage {
