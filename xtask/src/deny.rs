@@ -44,7 +44,8 @@ pub fn check(workspace: &Workspace) -> Result<String> {
 pub fn run_long(workspace: &Workspace) -> Result<()> {
     if !is_installed(workspace) {
         let mut cargo = shell::cargo(&workspace.root);
-        cargo.args(["install", "--locked", "cargo-deny", "--version", VERSION, "--root"]);
+        // Not optimised: it runs for seconds, and would be compiled for minutes.
+        cargo.args(["install", "--debug", "--locked", "cargo-deny", "--version", VERSION, "--root"]);
         shell::run(cargo.arg(tools(workspace)))?;
     }
     let note = check(workspace)?;
