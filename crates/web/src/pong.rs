@@ -248,6 +248,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_counted_before_a_serve_is_shown() {
+        let (mut pong, mut inputs) = (Pong::new(&Setup { seed: 7, ..Setup::default() }), Inputs::new());
+        let mut counted = vec![];
+        inputs.set(Seat(0), Input::NONE.and_serve());
+        for _ in 0..300 {
+            pong.step(&inputs);
+            counted.extend(pong.hud(Some(Seat(0)), &[], &Memory::default()).countdown);
+        }
+        counted.dedup();
+        assert_eq!(counted, [3, 2, 1]);
+    }
+
+    #[test]
     fn keys_go_before_fingers_and_the_button_means_what_the_phase_makes_of_it() {
         let pong = playing();
         let input = |controls: Controls| pong.input(Seat(0), &mut Memory::default(), &controls);
@@ -272,6 +285,6 @@ mod tests {
         let seats: Vec<_> =
             hud.seats.iter().map(|place| (place.driver, place.name.as_deref(), place.you)).collect();
         assert_eq!(seats, [("player", Some("Ada"), true), ("bot", None, false)]);
-        assert_eq!((hud.phase, hud.points), ("playing", 11));
+        assert_eq!((hud.phase, hud.points, hud.countdown), ("playing", 11, None));
     }
 }

@@ -44,6 +44,9 @@ fn a_state_is_drawn_with_ground_people_and_a_camera_on_oneself() {
     assert_eq!(mine[2..4], look::tiles(own.at));
     assert_eq!(of_kind(&frame, 10.0)[0][2..4], mine[2..4]);
     assert!(avatars.iter().any(|avatar| avatar[7] >= 1000.0), "bots");
+    let shields = of_kind(&frame, 12.0);
+    let ring = shields.iter().find(|shield| shield[7] == 0.0).unwrap();
+    assert!(ring[2..4] == mine[2..4] && ring[4] > mine[4], "a ring around an avatar that has just come");
     let mut ids: Vec<u32> = frame.chunks(Shape::NUMBERS).map(|shape| shape[0] as u32).collect();
     ids.sort_unstable();
     assert!(ids.windows(2).all(|pair| pair[0] != pair[1]), "every shape has its number");
@@ -58,6 +61,7 @@ fn words_and_numbers_are_those_of_the_seat() {
     assert_eq!(hud["phase"], "playing");
     assert_eq!((&hud["mode"], &hud["size"]), (&"lockstep".into(), &48.into()));
     assert_eq!(hud["builds"]["limit"], MAX_BUILT);
+    assert_eq!((&hud["shield"], &hud["round"], &hud["wait"]), (&2.0.into(), &1.into(), &0.into()));
     let players = hud["players"].as_array().unwrap();
     assert_eq!(players.len(), 6);
     let you = players.iter().find(|player| player["you"] == true).unwrap();
@@ -129,17 +133,21 @@ impl Conversation {
 
     /// With more options.
     fn with(more: &str) -> Conversation {
+        Conversation::of(more, &Setup { seed: 7, seats: 4, bots: 3, ..Setup::default() })
+    }
+
+    /// In a room that somebody has begun with this setup.
+    fn of(more: &str, setup: &Setup) -> Conversation {
         let now = Time::from_millis(1_000);
         let options = format!(
             r#"{{"game":"arena","mode":"room","session":"den","name":"Ada","routes":["webtransport"],"key":null,
             "players":4,"bots":true,"listed":false,"watch":false,"unix_ms":1.8e12,"now_us":1e6,{more}"random":"{}"}}"#,
             "07".repeat(32)
         );
-        let setup = Setup { seed: 7, seats: 4, bots: 3, ..Setup::default() };
         Conversation {
             now,
             page: Client::new(&options).unwrap(),
-            host: Host::new(now, &setup, HostConfig { seats: 4, ..HostConfig::default() }),
+            host: Host::new(now, setup, HostConfig { seats: 4, ..HostConfig::default() }),
             link: Link::new(now, Carrier::DatagramsAndStreams),
             said: vec![],
             frames: vec![],
@@ -202,6 +210,17 @@ impl Conversation {
     fn tokens(&self) -> Vec<Option<Token>> {
         let token = |said: &ToHost| if let ToHost::Join(join) = said { Some(join.token) } else { None };
         self.said.iter().filter_map(token).collect()
+    }
+
+    /// Goes on until the page shows it, for at most two minutes.
+    fn run_until(&mut self, what: &str, is_so: impl Fn(&Value) -> bool) {
+        for _ in 0..1_200 {
+            if is_so(&self.hud) {
+                return;
+            }
+            self.run(100);
+        }
+        panic!("the page never shows {what}: {}", self.hud);
     }
 
     fn drain_page(&mut self) {
@@ -297,6 +316,42 @@ fn a_page_shoots_and_builds_in_a_room_and_hears_it() {
     assert_eq!(talk.hud["builds"]["used"], 1);
     let ghost = talk.page.ghost();
     assert!(of_kind(&ghost, 5.0).iter().any(|shape| shape[7] == 0.0), "the host says so, too");
+}
+
+#[test]
+fn a_page_without_a_scenario_begins_a_quick_room() {
+    let options = |scenario: &str| {
+        let json = format!(
+            r#"{{"game":"arena","mode":"room","session":"den","name":"Ada","routes":["websocket"],"key":null,{scenario}
+            "players":4,"bots":true,"listed":false,"watch":false,"unix_ms":1.8e12,"now_us":1e6,"random":"{}"}}"#,
+            "07".repeat(32)
+        );
+        Options::from_json(&json).unwrap()
+    };
+    assert_eq!(setup(&options(""), 7), (Setup::quick(7, 4, true), 4));
+    let (field, _) = setup(&options(r#""scenario":"field","#), 7);
+    assert_eq!((field.points, field.rounds, field.bots), (3, false, QUICK_BOTS));
+}
+
+#[test]
+fn a_page_in_a_room_with_rounds_sees_who_has_won_and_waits_for_the_next_one() {
+    let mut talk = Conversation::of("", &Setup { points: 1, ..Setup::quick(7, 4, true) });
+    talk.run(1_000);
+    assert!(talk.hud["shield"].as_f64().is_some_and(|seconds| seconds > 1.5), "{}", talk.hud);
+    talk.run_until("who has won", |hud| hud["winner"].is_number());
+    assert!(talk.hud["wait"].as_u64().is_some_and(|seconds| seconds >= 5), "{}", talk.hud);
+    talk.run_until("the next round", |hud| hud["round"] == 2);
+    assert_eq!((&talk.hud["winner"], &talk.hud["wait"]), (&Value::Null, &3.into()));
+    // Until it begins nobody walks, and the page knows that by itself.
+    talk.run(300);
+    let at = talk.own_at(0);
+    talk.page.controls(Held::LEFT | Held::UP, f32::NAN, f32::NAN, 0);
+    talk.run(1_500);
+    assert_eq!(talk.own_at(0), at);
+    talk.run_until("that it has begun", |hud| hud["wait"] == 0);
+    talk.page.controls(Held::RIGHT | Held::DOWN, f32::NAN, f32::NAN, 0);
+    talk.run(1_000);
+    assert_ne!(talk.own_at(0), at);
 }
 
 #[test]
