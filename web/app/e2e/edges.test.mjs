@@ -51,7 +51,7 @@ story("a seat waits for a minute and never for longer, and a game that everybody
   await ada.element("leave").click();
   await ada.element("leave-sure").click();
   await row.getByText("Deserted").waitFor();
-  await row.getByText("Go in alone").waitFor();
+  await row.getByText("Go in").waitFor();
   assert.equal(await row.getByText("Playing").count(), 0);
   // Nobody is invited there, but nobody is kept out either.
   await bob.player.page.goto(`${server.address}/`);
