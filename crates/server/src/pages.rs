@@ -3,6 +3,7 @@
 mod api;
 mod files;
 pub(crate) mod gate;
+mod places;
 mod session;
 
 use sametick_transport::site::{
@@ -62,7 +63,7 @@ impl Pages for WebPages {
         } else if path == "/api" || path.starts_with("/api/") {
             self.api.answer(request)
         } else {
-            files::answer(path, request.headers())
+            files::answer(path, self.api.is_place(path), request.headers())
         };
         guarded(response)
     }

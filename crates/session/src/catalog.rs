@@ -105,6 +105,8 @@ pub trait Catalog {
     /// At most so many of the sessions that somebody wants to see, and whether there are more. Those of lost hosts are not among
     /// them.
     fn list(&self, now: Time, filter: &Filter, most: usize) -> (Vec<Listed>, bool);
+    /// What is known of one session, listed or not, also of a host that is silent.
+    fn find(&self, session: SessionId) -> Option<Listed>;
     /// Changes whenever lists may be others.
     fn version(&self) -> u64;
 }
@@ -359,6 +361,12 @@ impl Catalog for Remembered {
         let listed =
             listed.map(|(summary, address)| Listed { summary: summary.clone(), address: address.clone() });
         (listed.collect(), is_more)
+    }
+
+    fn find(&self, session: SessionId) -> Option<Listed> {
+        let known = self.hosts.get(&session.host)?;
+        let (standing, _) = known.sessions.get(&session)?;
+        Some(Listed { summary: standing.summary.clone(), address: known.address.clone() })
     }
 
     fn version(&self) -> u64 {

@@ -3,6 +3,7 @@
 //!
 //! After each [`Gateway::handle`], [`Gateway::poll_output`] is called until it says [`Output::WakeAt`].
 
+mod listing;
 mod moving;
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,12 +14,13 @@ use sametick_wire::identity::PlayerId;
 
 use crate::catalog::{Catalog, Health};
 use crate::id::{HostId, Incarnation, Key, SessionId, Source};
-use crate::lobby::{Ask, Filter, Reply};
+use crate::lobby::{Ask, Reply};
 use crate::message::Refusal;
 use crate::pace::{Limit, Paces};
 use crate::placing::{FromHost, Granted, ToHost};
 use crate::settings::Settings;
 use crate::still::{LOOK_US, still_us};
+use listing::Follower;
 use moving::Move;
 
 /// A host that has not answered is asked again after so long.
@@ -139,11 +141,6 @@ impl Pending {
     }
 }
 
-struct Follower {
-    filter: Filter,
-    told: u64,
-}
-
 /// A gateway.
 pub struct Gateway<C> {
     catalog: C,
@@ -231,6 +228,7 @@ impl<C: Catalog> Gateway<C> {
         let number = self.next + 1;
         let (what, settings) = match ask {
             Ask::List { filter, follow } => return self.list(client, seq, filter, follow),
+            Ask::Find { session } => return self.find(client, seq, session),
             Ask::Create { .. } if self.is_draining => return self.refuse(client, seq, Refusal::Stopping),
             Ask::Create { .. } if !self.may_create(source) => {
                 return self.refuse(client, seq, Refusal::TooFast);
@@ -260,15 +258,6 @@ impl<C: Catalog> Gateway<C> {
         self.exempt == Some(source) || self.creations.try_take(self.now, source)
     }
 
-    fn list(&mut self, client: ClientId, seq: u64, filter: Filter, follow: bool) {
-        let (sessions, more) = self.catalog.list(self.now, &filter, MAX_LISTED);
-        self.outputs.push_back(Output::Reply(client, Some(seq), Reply::Sessions { sessions, more }));
-        self.followers.remove(&client);
-        if follow && self.followers.len() < MAX_FOLLOWERS {
-            self.followers.insert(client, Follower { filter, told: self.catalog.version() });
-        }
-    }
-
     fn refuse(&mut self, client: ClientId, seq: u64, refusal: Refusal) {
         self.outputs.push_back(Output::Reply(client, Some(seq), Reply::Refused(refusal)));
     }
@@ -281,7 +270,7 @@ impl<C: Catalog> Gateway<C> {
             ToHost::Reserve { session, .. } => self.owner(*session),
             _ => None,
         };
-        let is_hearing = self.now.micros_since(self.born_at) < HEARING_US;
+        let is_hearing = self.is_hearing();
         let Some(pending) = self.pending.get_mut(&number) else { return };
         pending.again_at = self.now.plus_micros(AGAIN_US);
         pending.host = host;
@@ -463,22 +452,6 @@ impl<C: Catalog> Gateway<C> {
         }
         if self.tell_at <= now && self.has_news() {
             self.tell_followers();
-        }
-    }
-
-    fn has_news(&self) -> bool {
-        let version = self.catalog.version();
-        self.followers.values().any(|follower| follower.told != version)
-    }
-
-    fn tell_followers(&mut self) {
-        self.tell_at = self.now.plus_micros(TELL_EVERY_US);
-        let version = self.catalog.version();
-        for (client, follower) in &mut self.followers {
-            if core::mem::replace(&mut follower.told, version) != version {
-                let (sessions, more) = self.catalog.list(self.now, &follower.filter, MAX_LISTED);
-                self.outputs.push_back(Output::Reply(*client, None, Reply::Sessions { sessions, more }));
-            }
         }
     }
 

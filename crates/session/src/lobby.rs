@@ -25,6 +25,11 @@ pub enum Ask {
         /// To be told again whenever that has changed, in place of what was followed before.
         follow: bool,
     },
+    /// What one session is like, for those who have its link.
+    Find {
+        /// Which.
+        session: SessionId,
+    },
     /// A session.
     Create {
         /// The same when it is asked again: it is created once.
@@ -90,6 +95,18 @@ pub struct Summary {
     pub locked: bool,
 }
 
+impl Summary {
+    /// Whether its game is played, or was, and nobody is there any more: who joins it meets nobody.
+    pub fn is_deserted(&self) -> bool {
+        self.players == 0 && matches!(self.phase, Phase::Running | Phase::Results)
+    }
+
+    /// Whether anybody who knows its id may be told of it. Of one with a password that is in no list only those who know the password learn that it exists.
+    pub fn may_be_found(&self) -> bool {
+        self.phase != Phase::Closed && (self.settings.listed || !self.locked)
+    }
+}
+
 /// A session in a list, and where its host is reached: how far away that is anybody can measure there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
@@ -108,7 +125,7 @@ pub struct Filter {
     pub game: Option<Name>,
     /// Of this mode.
     pub mode: Option<Mode>,
-    /// With a place, or without.
+    /// With a place beside others, or without a place. One that [everybody has left](Summary::is_deserted) is neither.
     pub open: Option<bool>,
     /// With a password, or without.
     pub locked: Option<bool>,
@@ -124,7 +141,7 @@ impl Filter {
             && *phase != Phase::Closed
             && self.game.as_ref().is_none_or(|game| settings.game.is_like(game))
             && self.mode.is_none_or(|mode| settings.mode == mode)
-            && self.open.is_none_or(|open| (players < seats) == open)
+            && self.open.is_none_or(|open| (players < seats) == open && !summary.is_deserted())
             && self.locked.is_none_or(|wanted| *locked == wanted)
             && *players >= self.players
     }

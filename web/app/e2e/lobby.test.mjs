@@ -66,6 +66,7 @@ story("a session with a password: no stranger tells a wrong one from no session 
   await bob.element("join-submit").click();
   const wrong = await bob.sent("not-found");
   const nowhere = await comes(stage, "cyd", link.replace(/.$/, (digit) => (digit === "0" ? "1" : "0")));
+  await nowhere.element("has-password").click();
   await nowhere.joins("open barley");
   assert.equal(await nowhere.sent("not-found"), wrong);
 

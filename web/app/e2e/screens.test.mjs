@@ -113,8 +113,11 @@ for (const [size, look] of Object.entries(SIZES)) {
     const ada = new Member(await stage.player("ada", `${server.address}/lobby`, look));
     const gateway = await speakTo(ada.player, /lobby\/ws/);
     let refused = "no_host";
-    gateway.refuse = ({ action, seq }) =>
-      (action === "create" || action === "join") && { v: 2, kind: "answer", seq, feature: "lobby", answer: { refused } };
+    const answered = (seq, refused) => ({ v: 2, kind: "answer", seq, feature: "lobby", answer: { refused } });
+    gateway.refuse = ({ action, seq }) => {
+      if (action === "find") return answered(seq, "lost");
+      return (action === "create" || action === "join") && answered(seq, refused);
+    };
     await ada.player.page.reload();
     await ada.element("create-open").click();
     await ada.element("create-submit").click();

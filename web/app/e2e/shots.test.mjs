@@ -99,7 +99,7 @@ for (const [size, look] of Object.entries(SIZES)) {
     await ada.element("scores").click();
     await ada.element("scoreboard").waitFor();
     await shot("arena-scores");
-    await ada.element("scores").click();
+    await ada.element("scores-close").click();
     await ada.page.keyboard.press("g");
     await ada.element("network").click();
     await ada.element("charts").waitFor();

@@ -8,6 +8,7 @@ const at = (address: string) => {
 
 test("every address leads somewhere", () => {
   expect(at("/")).toEqual({ page: "home" });
+  expect(at("/index.html")).toEqual({ page: "home" });
   expect(at("/play/pong/amber-otter-4821")).toEqual({
     page: "game",
     game: "pong",

@@ -34,7 +34,7 @@ export function usualOptions(game: string): GameOptions {
 }
 
 export function placeOf(url: { pathname: string; search: string }): Place {
-  if (url.pathname === "/") return { page: "home" };
+  if (url.pathname === "/" || url.pathname === "/index.html") return { page: "home" };
   if (url.pathname === "/lobby") return { page: "lobby", create: new URLSearchParams(url.search).has("new") };
   const gathering = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname)?.[1];
   if (gathering) return { page: "session", session: gathering };

@@ -195,6 +195,10 @@ impl Catalog for Kept {
         self.remembered.list(now, filter, most)
     }
 
+    fn find(&self, session: SessionId) -> Option<Listed> {
+        self.remembered.find(session)
+    }
+
     fn version(&self) -> u64 {
         self.remembered.version()
     }

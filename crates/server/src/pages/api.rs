@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::gate::{Gate, unauthorized};
 use super::session::{self, Exchange};
-use super::{answer_json, error, set};
+use super::{answer_json, error, places, set};
 use crate::games::{AnyGame, Games};
 use crate::gateway;
 use crate::gateway::lists::Lists;
@@ -50,6 +50,11 @@ impl Api {
             lists,
             exchange,
         }
+    }
+
+    /// Whether the app has a page for this path, with the games of this server.
+    pub fn is_place(&self, path: &str) -> bool {
+        places::is_place(path, &self.games)
     }
 
     pub fn answer(&self, request: &Request<()>) -> Response<Bytes> {

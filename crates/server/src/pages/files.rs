@@ -24,11 +24,13 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 /// What is shown for every address of the app that is no file: the app itself finds out what it means.
 const INDEX: &str = "/index.html";
 
-/// The file at a path, or the app.
-pub fn answer(path: &str, headers: &HeaderMap) -> Response<Bytes> {
-    match find(path).or_else(|| find(INDEX).filter(|_| is_route(path))) {
-        Some(file) => file.answer(headers),
-        None => error(StatusCode::NOT_FOUND, "there is no such file"),
+/// The file at a path, or the app. Where the app has no page either (`is_place`), it says so itself, and its status does.
+pub fn answer(path: &str, is_place: bool, headers: &HeaderMap) -> Response<Bytes> {
+    match (find(path), find(INDEX)) {
+        (Some(file), _) => file.answer(headers),
+        (None, Some(app)) if is_place => app.answer(headers),
+        (None, Some(app)) if !is_file(path) => app.answer_nowhere(headers),
+        _ => error(StatusCode::NOT_FOUND, "there is no such file"),
     }
 }
 
@@ -38,12 +40,22 @@ fn find(path: &str) -> Option<&'static File> {
 }
 
 /// A name with a dot means a file, but for a session's: a page that asks for a script must not be given the app instead.
-fn is_route(path: &str) -> bool {
-    path.starts_with("/play/")
-        || !path.rsplit('/').next().unwrap_or_default().contains('.') && !path.starts_with("/assets/")
+fn is_file(path: &str) -> bool {
+    let has_dot = path.rsplit('/').next().unwrap_or_default().contains('.');
+    path.starts_with("/assets/") || has_dot && !path.starts_with("/play/")
 }
 
 impl File {
+    /// The content of a place that does not exist. Nobody has it already: another status is another answer.
+    fn answer_nowhere(&self, headers: &HeaderMap) -> Response<Bytes> {
+        let mut asked = headers.clone();
+        asked.remove(header::IF_NONE_MATCH);
+        let mut response = self.answer(&asked);
+        response.headers_mut().remove(header::ETAG);
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        response
+    }
+
     fn answer(&self, headers: &HeaderMap) -> Response<Bytes> {
         let accepts = |coding| accepts(headers, coding);
         let (body, coding) = match (self.brotli, self.gzip) {
@@ -140,16 +152,29 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_the_app_and_files_are_files() {
+    fn places_are_the_app_files_are_files_and_everything_else_is_not_found() {
         assert!(FILES.is_sorted_by_key(|file| file.path));
-        for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/play/pong/v1.2", "/nonsense"] {
-            let response = answer(path, &HeaderMap::new());
+        let known: HeaderMap = [(header::IF_NONE_MATCH, "*".parse().unwrap())].into_iter().collect();
+        for path in ["/", "/index.html", "/play/pong/amber-otter-4821", "/play/pong/v1.2"] {
+            let response = answer(path, true, &HeaderMap::new());
             assert_eq!(response.status(), 200, "{path}");
             assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
             assert_eq!(response.headers()["cache-control"], "no-cache");
+            assert_eq!(answer(path, true, &known).status(), 304);
+        }
+        for path in ["/nonsense", "/play/chess/v1.2", "//etc"] {
+            let response = answer(path, false, &known);
+            assert_eq!(response.status(), 404, "{path}");
+            assert_eq!(response.body(), answer("/", true, &HeaderMap::new()).body());
+            assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+            assert!(!response.headers().contains_key("etag"));
         }
         for path in ["/missing.js", "/assets/missing", "/../Cargo.toml", "/..%2fCargo.toml", "//etc/x.y"] {
-            assert_eq!(answer(path, &HeaderMap::new()).status(), 404, "{path}");
+            let response = answer(path, false, &HeaderMap::new());
+            assert_eq!(
+                (response.status(), &response.headers()["content-type"]),
+                (404.try_into().unwrap(), &"application/json".parse().unwrap())
+            );
         }
     }
 }

@@ -136,7 +136,7 @@ pub fn check_code(code: &str) -> Result<(), &'static str> {
 }
 
 /// What percent-encoded text says; a plus is a space.
-fn decode(text: &str) -> Option<String> {
+pub fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [byte, behind @ ..] = rest {

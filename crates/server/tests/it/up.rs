@@ -112,6 +112,30 @@ fn pages_are_small_guarded_and_not_sent_twice() {
 }
 
 #[test]
+fn an_address_that_leads_nowhere_is_not_found_and_the_app_says_so() {
+    let folder = Folder::new();
+    let up = Up::start(&folder, &[], None);
+    let page = up.get("/");
+    let session = format!("/s/{}", "0".repeat(32));
+    for path in ["/", "/lobby", "/lobby?new", "/play/arena/den?watch", &session] {
+        assert_eq!(up.get(path).status, 200, "{path}");
+        assert_eq!(up.ask("HEAD", path, "").status, 200, "{path}");
+    }
+    let etag = format!("If-None-Match: {}\r\n", page.headers["etag"]);
+    for path in
+        ["/admin", "/wp-login", "/lobby/x", "/s/unknown", "/play", "/play/chess/den", "/play/pong/a/b"]
+    {
+        let answer = up.ask("GET", path, &etag);
+        assert_eq!((answer.status, &answer.body), (404, &page.body), "{path}");
+        assert_eq!(answer.headers["content-type"], "text/html; charset=utf-8");
+        assert!(answer.headers["content-security-policy"].contains("frame-ancestors 'none'"));
+        let head = up.ask("HEAD", path, &etag);
+        assert_eq!((head.status, head.body.len()), (404, 0), "{path}");
+        assert_eq!(head.headers["content-length"], page.body.len().to_string());
+    }
+}
+
+#[test]
 fn a_passphrase_is_asked_for_before_sessions_are_shown() {
     let folder = Folder::new();
     let up = Up::start(&folder, &[], Some("sesame"));

@@ -1,6 +1,6 @@
 //! Where sessions are placed and how they are found: gateway, catalog and host, by what each promises.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sametick_session::catalog::{Catalog, Health, Remembered};
 use sametick_session::gateway::{self, Asking, CREATIONS, ClientId, Gateway, GatewayConfig, TELL_EVERY_US};
@@ -839,6 +839,66 @@ fn lists_have_filters_and_what_is_not_to_be_listed_is_found_by_its_name_only() {
     town.wait(6 * SECOND);
     assert_eq!(town.create_with(ADA, 9, None, other_game), Some(Reply::Refused(Refusal::NoHost)));
     assert_eq!(town.create_with(ADA, 10, None, settings(9)), Some(Reply::Refused(Refusal::BadSettings)));
+}
+
+#[test]
+fn a_session_is_found_by_its_id_unless_that_would_tell_of_one_behind_a_password() {
+    let mut town = Town::new(&[9]);
+    let hidden = Settings { listed: false, ..settings(1) };
+    let (listed, _) = town.session(ADA, 1, Some("x"));
+    let (unlisted, ..) = go(town.create_with(BOB, 2, None, hidden.clone()));
+    let (secret, ..) = go(town.create_with(EVE, 3, Some("x"), hidden));
+    let none = SessionId { mark: 77, ..listed };
+    let nowhere = SessionId { host: HostId(99), ..listed };
+    let found = |town: &mut Town, session| match town.ask(EVE, Ask::Find { session }) {
+        Some(Reply::Sessions { sessions, more: false }) => {
+            assert_eq!(sessions[0].address, "ws://host-1");
+            Ok(sessions.iter().map(|listed| listed.summary.session).collect::<Vec<_>>())
+        }
+        Some(Reply::Refused(refusal)) => Err(refusal),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(found(&mut town, none), Err(Refusal::Unavailable), "hosts may not have been heard of yet");
+    assert_eq!(found(&mut town, secret), Err(Refusal::Unavailable));
+    town.wait(6 * SECOND);
+    assert_eq!(found(&mut town, listed), Ok(vec![listed]));
+    assert_eq!(found(&mut town, unlisted), Ok(vec![unlisted]));
+    for session in [none, nowhere, secret] {
+        assert_eq!(found(&mut town, session), Err(Refusal::NotFound));
+    }
+    assert_eq!(town.gateway.waiting(), 0, "no host is asked");
+    town.deaf.push(HostId(1));
+    town.wait(61 * SECOND);
+    assert_eq!(found(&mut town, listed), Err(Refusal::Lost));
+    assert_eq!(found(&mut town, secret), Err(Refusal::NotFound));
+}
+
+#[test]
+fn a_game_that_everybody_has_left_is_listed_last_and_is_not_open() {
+    let mut town = Town::new(&[4]);
+    let (left, ada) = town.session(ADA, 1, None);
+    let (other, _) = town.session(BOB, 2, None);
+    for request in [Request::Take { seat: Seat(0) }, Request::Ready { ready: true }, Request::Start {}] {
+        town.host(1, host::Input::Say(ada, 1, request));
+    }
+    town.wait(SECOND);
+    let open = |town: &mut Town, open| {
+        let filter = Filter { open: Some(open), ..Filter::default() };
+        let reply = town.ask(EVE, Ask::List { filter, follow: false });
+        let Some(Reply::Sessions { sessions, .. }) = reply else { panic!("{reply:?}") };
+        sessions.iter().map(|listed| listed.summary.session).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        open(&mut town, true),
+        BTreeSet::from([left, other]),
+        "a game can be joined while it is played"
+    );
+    town.host(1, host::Input::Say(ada, 4, Request::Leave {}));
+    town.wait(SECOND);
+    assert_eq!(open(&mut town, true), BTreeSet::from([other]));
+    assert_eq!(open(&mut town, false), BTreeSet::new(), "it is not full either");
+    assert_eq!(town.list(), [other, left]);
+    assert!(matches!(town.join(EVE, left, None), Reply::Go { .. }), "who has its link may still come");
 }
 
 #[test]

@@ -147,7 +147,7 @@ export class Controls {
     const chosen = TOOL_KEYS[event.code];
     if (bit !== undefined) this.keys |= bit;
     else if (event.code === "Space" && !isPressable(event.target)) this.spaceDown(event, tool);
-    else if (event.code === "Tab" && !event.shiftKey && !isPressable(event.target)) this.hears.scores(true);
+    else if (event.code === "KeyQ") this.hears.scores(true);
     else if (event.code === "KeyC" && !event.repeat) this.hears.characters();
     else if (event.code === "KeyB" && !event.repeat) this.choose(tool === TOOL.none ? this.last_tool : tool);
     else if (chosen !== undefined && !event.repeat) this.choose(chosen);
@@ -167,7 +167,7 @@ export class Controls {
     const bit = keyBit(event.code);
     if (bit !== undefined) this.keys &= ~bit;
     else if (event.code === "Space") this.space = false;
-    else if (event.code === "Tab") this.hears.scores(false);
+    else if (event.code === "KeyQ") this.hears.scores(false);
     else return;
     this.tell();
   };

@@ -26,12 +26,6 @@ export function walks(at: Point, stage: Size, building: boolean): boolean {
   return at.x < stage.w * 0.45 && at.y > stage.h * 0.62;
 }
 
-/** Where the sticks wait for thumbs. */
-export function restOf(stage: Size, side: "left" | "right"): Point {
-  const inset = Math.min(96, stage.w * 0.23);
-  return { x: side === "left" ? inset : stage.w - inset, y: stage.h - inset - 64 };
-}
-
 /** The knob of a stick, not further from its middle than it goes. */
 export function knobOf(from: Point, at: Point): Point {
   const [x, y] = [at.x - from.x, at.y - from.y];

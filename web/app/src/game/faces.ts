@@ -1,6 +1,6 @@
 // What each game has of its own on a game page: where it is played, how it is explained, and what it says.
 
-import type { Component } from "svelte";
+import type { Component, Snippet } from "svelte";
 import Field from "../arena/Field.svelte";
 import ArenaHelp from "../arena/Help.svelte";
 import * as arena from "../arena/words";
@@ -11,8 +11,8 @@ import type { Hud } from "../worker/messages";
 import type { Play } from "./play.svelte";
 
 interface Face {
-  /** `quiet`: something stands over it, so it says nothing itself. */
-  Stage: Component<{ play: Play; quiet: boolean }>;
+  /** `quiet`: something stands over it, so it says nothing itself. `toast`: something to say for a while, where there is room for it. */
+  Stage: Component<{ play: Play; quiet: boolean; toast: Snippet | null }>;
   Help: Component<{ close: () => void }>;
 }
 

@@ -22,7 +22,7 @@ export function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement;
 }
 
-/** Space, enter and tab belong to a focused button or link. */
+/** Space and enter belong to a focused button or link. */
 export function isPressable(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("button, a, summary, select") !== null;
 }

@@ -24,12 +24,12 @@ test("only what is known to be far away is left out", () => {
   expect([isNear(50, 60), isNear(70, 60), isNear(null, 60), isNear(70, null)]).toEqual([true, false, true, true]);
 });
 
-test("sessions that gather come first, full ones last", () => {
+test("sessions that gather come first, then full ones, and last those that everybody has left", () => {
   const summary = (session: string, phase: Summary["phase"], players: number): Summary => ({
     session, phase, players, seats: 2, locked: false, settings: usualSettings(PONG, session),
   });
-  const list = [summary("full", "lobby", 2), summary("plays", "running", 1), summary("empty", "lobby", 0), summary("one", "lobby", 1)];
-  expect(sorted(list).map(({ session }) => session)).toEqual(["one", "empty", "plays", "full"]);
+  const list = [summary("left", "running", 0), summary("full", "lobby", 2), summary("plays", "running", 1), summary("empty", "lobby", 0), summary("one", "lobby", 1)];
+  expect(sorted(list).map(({ session }) => session)).toEqual(["one", "empty", "plays", "full", "left"]);
 });
 
 test("a new session is like the game usually is, and has a name that the server takes", () => {

@@ -37,8 +37,17 @@ export function isNear(ping_ms: number | null, limit_ms: number | null): boolean
   return limit_ms === null || ping_ms === null || ping_ms <= limit_ms;
 }
 
-/** Those that one can join and that gather first; then those that play. */
+/** Whether everybody has left its game: who joins it meets nobody. */
+export function isDeserted({ phase, players }: Summary): boolean {
+  return players === 0 && (phase === "running" || phase === "results");
+}
+
+/** Those that one can join and that gather first; then those that play, those that are full, and those that everybody has left. */
 export function sorted(sessions: Summary[]): Summary[] {
-  const rank = ({ phase, players, seats }: Summary) => (players >= seats ? 3 : phase === "lobby" ? 0 : phase === "running" ? 1 : 2);
+  const rank = (summary: Summary) => {
+    const { phase, players, seats } = summary;
+    if (isDeserted(summary)) return 4;
+    return players >= seats ? 3 : phase === "lobby" ? 0 : phase === "running" ? 1 : 2;
+  };
   return [...sessions].sort((a, b) => rank(a) - rank(b) || b.players - a.players || (a.session < b.session ? -1 : 1));
 }

@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { Gateway } from "./gateway";
-import type { Settings, Summary } from "./protocol";
+import type { Answer, Settings, Summary } from "./protocol";
 import { TestWorld } from "./testworld";
 
 const SETTINGS: Settings = { name: "T", game: "pong", mode: "lockstep", scenario: null, difficulty: 1, groups: 1, listed: true };
@@ -149,4 +149,20 @@ test("while it is gone it is tried less and less often, and at once when somebod
   gateway.retry();
   await world.settle();
   expect(world.sockets.length).toBe(before + 1);
+});
+
+test("a session is found by its link, or there is none, or nobody can tell", async () => {
+  const { world, gateway } = begun();
+  gateway.use();
+  await welcome(world);
+  const asked = async (answer: Answer) => {
+    const found = gateway.find("4d");
+    await world.settle();
+    expect(world.newest.last).toMatchObject({ action: "find", payload: { session: "4d" } });
+    world.newest.tell({ kind: "answer", seq: world.newest.last?.seq, answer });
+    return found;
+  };
+  expect(await asked({ sessions: { sessions: [SUMMARY], more: false } })).toEqual(SUMMARY);
+  expect(await asked({ refused: "not_found" })).toBe("none");
+  expect(await asked({ refused: "lost" })).toBeNull();
 });

@@ -2,12 +2,12 @@
 // when the connection was cut is asked again.
 
 import { Line } from "./line";
-import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type Summary } from "./protocol";
+import { randomKey, type Answer, type Asks, type Create, type Envelope, type Filter, type Join, type SessionId, type Summary } from "./protocol";
 import type { World } from "./world";
 
 const RETRIES_MS = [500, 1_000, 2_000, 4_000, 8_000];
 
-/** A host that does not answer is asked so often, with the same key. */
+/** What cannot be answered at the moment is asked so often: for a new session with the same key. */
 const MOST_TRIES = 3;
 const TRY_AGAIN_MS = 1_000;
 
@@ -85,18 +85,33 @@ export class Gateway {
     const create: Create = { key: randomKey(), ...wanted };
     const release = this.use();
     signal?.addEventListener("abort", release);
-    let answer = await this.ask("create", create, signal);
-    for (let tries = 1; answer.refused === "unavailable" && tries < MOST_TRIES; tries++) {
-      await new Promise<void>((done) => void this.needs.world.after(TRY_AGAIN_MS, done));
-      answer = await this.ask("create", create, signal);
-    }
+    const answer = await this.askAgain("create", create, signal);
     release();
     return answer;
+  }
+
+  /**
+   * What a session is like, for who has its link; `"none"` if there is none, as far as the gateway tells, and null if it cannot tell now.
+   * `signal`: when nobody wants to know any more.
+   */
+  async find(session: SessionId, signal?: AbortSignal): Promise<Summary | "none" | null> {
+    const { sessions, refused } = await this.askAgain("find", { session }, signal);
+    return sessions?.sessions[0] ?? (refused === "not_found" ? "none" : null);
   }
 
   /** `signal`: when nobody wants to know any more. */
   join(join: Join, signal?: AbortSignal): Promise<Answer> {
     return this.ask("join", join, signal);
+  }
+
+  /** Asks some more times if nobody can tell at the moment. */
+  private async askAgain<A extends keyof Asks>(action: A, payload: Asks[A], signal?: AbortSignal): Promise<Answer> {
+    let answer = await this.ask(action, payload, signal);
+    for (let tries = 1; answer.refused === "unavailable" && tries < MOST_TRIES; tries++) {
+      await new Promise<void>((done) => void this.needs.world.after(TRY_AGAIN_MS, done));
+      answer = await this.ask(action, payload, signal);
+    }
+    return answer;
   }
 
   /** Resolves when there is an answer, over however many connections; never if it was aborted. */

@@ -170,6 +170,7 @@ export interface Join {
 export interface Asks {
   hello: { token: string | null };
   list: { filter: Filter; follow: boolean };
+  find: { session: SessionId };
   create: Create;
   join: Join;
 }

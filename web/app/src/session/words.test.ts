@@ -51,6 +51,8 @@ test("winners are told by name, and oneself as oneself", () => {
 test("whoever is cut off sees how long the seat waits", () => {
   const away = { at: "away" as const, suspended: false, until_ms: 60_000, retry_at_ms: null };
   expect(noticeOf(away, true, 8_200)).toMatchObject({ countdown_s: 52, title: "Connection lost" });
+  // Whatever the clock says: a seat waits for a minute, and not for longer.
+  expect(noticeOf(away, true, -37_000)).toMatchObject({ countdown_s: 60 });
   expect(noticeOf({ ...away, suspended: true, retry_at_ms: 10_000 }, true, 8_200)).toMatchObject({ countdown_s: 2 });
   expect(noticeOf({ at: "entering" }, true, 0)).toMatchObject({ name: "entering", title: "On the way" });
   expect(noticeOf({ at: "in" }, true, 0)).toBeNull();

@@ -1,7 +1,7 @@
 // What the page of a session says in plain words.
 
 import type { Person, View } from "../lobby/protocol";
-import type { State } from "../lobby/stay";
+import { WINDOW_MS, type State } from "../lobby/stay";
 import { groupOf, missingToStart, personOf, scoresOf } from "../lobby/view";
 import type { Notice } from "../game/words";
 
@@ -9,6 +9,11 @@ type Away = State & { at: "away" };
 
 export function secondsLeft(until_ms: number, now_ms: number): number {
   return Math.max(0, Math.ceil((until_ms - now_ms) / 1000));
+}
+
+/** For how long a seat waits yet: never longer than seats wait. */
+export function seatWaits({ until_ms }: Away, now_ms: number): number {
+  return Math.min(WINDOW_MS / 1000, secondsLeft(until_ms, now_ms));
 }
 
 export function awayText({ suspended }: Away, has_seat: boolean): { title: string; text: string } {
@@ -29,7 +34,7 @@ export function noticeOf(state: State, has_seat: boolean, now_ms: number): Notic
 
 function awayNotice(away: Away, has_seat: boolean, now_ms: number): Notice {
   const { title, text } = awayText(away, has_seat);
-  const countdown_s = secondsLeft(away.suspended ? (away.retry_at_ms ?? now_ms) : away.until_ms, now_ms);
+  const countdown_s = away.suspended ? secondsLeft(away.retry_at_ms ?? now_ms, now_ms) : seatWaits(away, now_ms);
   const said = away.suspended ? `${text} Trying again in` : text;
   return { name: "away", title: headline(title), text: said, countdown_s, small: true, busy: true };
 }
