@@ -110,6 +110,7 @@ fn skipped_fields_of_nested_structs_are_named_even_in_lists_that_stay_empty() {
 }
 
 #[derive(Clone, Serialize, Deserialize, Schema)]
+#[expect(dead_code, reason = "the test is about what is declared")]
 enum Phase {
     Waiting,
     Countdown(#[serde(skip)] u8),
@@ -147,6 +148,7 @@ fn skipped_fields_of_variants_and_skipped_variants_are_named_though_they_are_nev
 }
 
 #[derive(Clone, Serialize, Deserialize, Schema)]
+#[expect(dead_code, reason = "the test is about what is declared")]
 struct Conditional {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<u8>,
