@@ -19,11 +19,12 @@
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sametick_sim::diff::{Difference, Lines, differences};
 use sametick_sim::record::{Leaving, Record, TickInputs};
-use sametick_sim::{Game, StateHash, Tick, Time, schema_hash_of};
+use sametick_sim::{Game, Inputs, StateHash, Tick, Time, schema_hash_of};
 use sametick_wire::netem::Profile;
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{Carrier, Member};
@@ -31,6 +32,13 @@ use sametick_wire::{Carrier, Member};
 use crate::peer::{self, JoinAs, Peer};
 use crate::relay::{self, Relay, RelayConfig, SessionKey};
 use crate::rows::row_as_bytes;
+
+/// How many of the newest states are kept to name the fields in which a player differs from them. For an older tick the
+/// log is replayed.
+const KEPT_TICKS: u32 = 120;
+
+/// How many fields are named in which two states differ.
+const REPORTED: usize = 8;
 
 /// What somebody does in a tick.
 pub type Act<G> = Box<dyn FnMut(&Peer<G>, Tick) -> <G as Game>::Input>;
@@ -49,6 +57,14 @@ pub struct Player<G: Game> {
     wake_at: Option<Time>,
 }
 
+/// The state after a tick, as the first player had it who confirmed the tick.
+struct Confirmed<G> {
+    by: usize,
+    hash: StateHash,
+    /// The state itself, for a while.
+    state: Option<G>,
+}
+
 /// A relay with one session, its peers and the network between them. One seed, one result.
 pub struct Trial<G: Game> {
     /// The virtual time.
@@ -64,8 +80,10 @@ pub struct Trial<G: Game> {
     extra_sockets: usize,
     seed: u64,
     relay_at: Option<Time>,
-    /// The hash after each tick that somebody has confirmed, and how often two had the same.
-    hashes: BTreeMap<Tick, StateHash>,
+    /// The setup of the session.
+    setup: Option<G::Setup>,
+    /// Each tick that a player has confirmed, and how often a second player had the same state.
+    confirmed: BTreeMap<Tick, Confirmed<G>>,
     agreed: u64,
     buf: Vec<u8>,
 }
@@ -88,7 +106,8 @@ impl<G: Game> Trial<G> {
             extra_sockets: 0,
             seed,
             relay_at: None,
-            hashes: BTreeMap::new(),
+            setup: None,
+            confirmed: BTreeMap::new(),
             agreed: 0,
             buf: Vec::new(),
         }
@@ -116,6 +135,7 @@ impl<G: Game> Trial<G> {
         setup: &G::Setup,
         act: impl FnMut(&Peer<G>, Tick) -> G::Input + 'static,
     ) -> usize {
+        self.setup.get_or_insert_with(|| setup.clone());
         let number = self.players.len() as u64;
         let seed = self.seed.wrapping_mul(1_000).wrapping_add(number);
         let mut pair = Pair::new(self.carrier, self.profile, seed);
@@ -153,7 +173,8 @@ impl<G: Game> Trial<G> {
     /// Lets time pass.
     ///
     /// # Panics
-    /// If two players confirm the same tick with different states, or somebody is turned down.
+    /// If two players confirm the same tick with different states, or a player is turned down. The message about states
+    /// names the tick, both players and the first fields that differ.
     pub fn run_millis(&mut self, ms: u64) {
         for _ in 0..ms {
             self.now = self.now.plus_micros(1_000);
@@ -206,14 +227,57 @@ impl<G: Game> Trial<G> {
         let player = &mut self.players[index];
         let before = player.peer.confirmed().map(|(tick, _)| tick);
         player.run(self.now, &mut self.buf);
-        let Some((tick, state)) = player.peer.confirmed().filter(|(tick, _)| Some(*tick) != before) else {
+        let peer = &self.players[index].peer;
+        let Some((tick, state)) = peer.confirmed().filter(|(tick, _)| Some(*tick) != before) else {
             return;
         };
         let hash = StateHash::of(state);
-        if let Some(other) = self.hashes.insert(tick, hash) {
-            assert_eq!(other, hash, "player {index} has another state after {tick}");
-            self.agreed += 1;
+        match self.confirmed.get(&tick) {
+            Some(first) if first.hash == hash => self.agreed += 1,
+            Some(first) => panic!("{}", self.disagreement(tick, first, index, state)),
+            None => {
+                let newest = self.confirmed.last_key_value().map_or(tick, |(newest, _)| tick.max(*newest));
+                let oldest = Tick(newest.0.saturating_sub(KEPT_TICKS));
+                let state = (tick >= oldest).then(|| state.clone());
+                self.confirmed.insert(tick, Confirmed { by: index, hash, state });
+                let old = self.confirmed.range_mut(..oldest).rev().map(|(_, confirmed)| &mut confirmed.state);
+                old.take_while(|state| state.is_some()).for_each(|state| *state = None);
+            }
         }
+    }
+
+    /// In what the state of a player differs from that of the first player who confirmed the tick.
+    fn disagreement(&self, tick: Tick, first: &Confirmed<G>, index: usize, state: &G) -> String {
+        let [before, now] = [first.by, index].map(|player| format!("player {player}"));
+        let replayed =
+            || self.replayed(tick).map(|replayed| ("the log", differences(&replayed, state, REPORTED)));
+        let kept = first.state.as_ref().map(|first| (&before[..], differences(first, state, REPORTED)));
+        let found = kept.or_else(replayed).filter(|(_, found)| !found.is_empty());
+        let (other, found) = found.unwrap_or_else(|| {
+            // The first player is the one who is wrong, and its state is gone: the hashes are all there is to show.
+            let [ours, theirs] = [first.hash, StateHash::of(state)].map(|hash| Some(hash.to_string()));
+            (&before, Vec::from([Difference { path: String::new(), ours, theirs }]))
+        });
+        format!(
+            "{before} and {now} have different states after tick {tick} ({other} != {now}):{}",
+            Lines(&found)
+        )
+    }
+
+    /// The state after a tick as the log has it, if the log goes that far.
+    fn replayed(&self, tick: Tick) -> Option<G> {
+        let mut state = G::new(self.setup.as_ref()?);
+        let (mut inputs, mut last) = (Inputs::new(), Tick::ZERO);
+        let ticks = self.records.iter().filter_map(|record| match record {
+            Record::Inputs(inputs) => Some(inputs),
+            _ => None,
+        });
+        for closed in ticks.take_while(|closed| closed.tick() <= tick) {
+            closed.decode(&mut inputs);
+            state.step(&inputs);
+            last = closed.tick();
+        }
+        (last == tick).then_some(state)
     }
 }
 

@@ -16,9 +16,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use sametick_sim::diff::{Lines, differences};
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::replica::Hosted;
-use sametick_sim::{Tick, Time};
+use sametick_sim::{Inputs, StateHash, Tick, Time};
 use sametick_wire::netem::Profile;
 use sametick_wire::pacer::Path;
 use sametick_wire::pair::{Pair, Side};
@@ -29,6 +30,9 @@ use crate::view::{self, JoinAs, View};
 
 /// How often players look: as a screen does.
 const LOOK_EVERY_US: u64 = 16_000;
+
+/// How many fields are named in which two states differ.
+const REPORTED: usize = 8;
 
 /// What somebody does in a tick.
 pub type Act<G> = Box<dyn FnMut(&View<G>, Tick) -> <G as sametick_sim::Game>::Input>;
@@ -84,6 +88,9 @@ pub struct Trial<G: Hosted> {
     pub records: Vec<Record>,
     /// What is to be kept, in the order in which it was said.
     pub keepsakes: Vec<(Keepsake, Vec<u8>)>,
+    setup: G::Setup,
+    /// The host's states whose hashes are in the log.
+    checked: Vec<(Tick, G)>,
     profile: Profile,
     carrier: Carrier,
     extra_sockets: usize,
@@ -102,6 +109,8 @@ impl<G: Hosted> Trial<G> {
             players: Vec::new(),
             records: Vec::new(),
             keepsakes: Vec::new(),
+            setup: setup.clone(),
+            checked: Vec::new(),
             profile,
             carrier: Carrier::Datagrams,
             extra_sockets: 0,
@@ -196,6 +205,37 @@ impl<G: Hosted> Trial<G> {
         }
     }
 
+    /// Replays the log and compares it with the states that the host had. Returns how many were compared.
+    ///
+    /// # Panics
+    /// If the log leads to another state than the host had. The message names the tick and the first fields that differ.
+    pub fn replay(&self) -> u32 {
+        let (mut state, mut inputs) = (G::new(&self.setup), Inputs::new());
+        let (mut checked, mut compared) = (self.checked.iter(), 0);
+        for record in &self.records {
+            match record {
+                Record::Inputs(closed) => {
+                    closed.decode(&mut inputs);
+                    state.step(&inputs);
+                }
+                Record::Check { tick, hash } => {
+                    compared += 1;
+                    let was = checked.by_ref().find(|(at, _)| at == tick).map(|(_, was)| was);
+                    let found = was.map(|was| differences(was, &state, REPORTED)).unwrap_or_default();
+                    let ours = StateHash::of(&state);
+                    assert!(
+                        ours == *hash,
+                        "the host and the replay of its log have different states after tick {tick} \
+                         (hash {hash} != {ours}):{}",
+                        Lines(&found)
+                    );
+                }
+                _ => {}
+            }
+        }
+        compared
+    }
+
     fn run_player(&mut self, index: usize, watch: &mut impl Watch<G>) {
         let now = self.now;
         self.players[index].pair.run_until(now);
@@ -233,7 +273,14 @@ impl<G: Hosted> Trial<G> {
                 }
                 host::Output::Close(..) | host::Output::Kept(_) => {}
                 host::Output::Keep(what) => self.keepsakes.push((what, self.buf.clone())),
-                host::Output::Record(record) => self.records.push(record),
+                host::Output::Record(record) => {
+                    if let Record::Check { tick, .. } = record
+                        && self.host.tick() == tick
+                    {
+                        self.checked.push((tick, self.host.state().clone()));
+                    }
+                    self.records.push(record);
+                }
                 host::Output::Stepped(_) => {
                     self.records.push(Record::Inputs(self.host.inputs().clone()));
                     watch.stepped(&self.host);

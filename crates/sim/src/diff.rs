@@ -29,6 +29,16 @@ impl fmt::Display for Difference {
     }
 }
 
+/// Differences as text, each on an indented line of its own after the text before.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a>(pub &'a [Difference]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|difference| write!(f, "\n  {difference}"))
+    }
+}
+
 /// How many values are looked at from the first that differs on: enough to see a pattern, and bounded however large
 /// the states are.
 const WINDOW: usize = 4096;

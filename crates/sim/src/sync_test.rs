@@ -4,8 +4,15 @@
 //! every tick and at every depth, from clones and from saved bytes, and compares. A state that hides something from
 //! serialisation, a step that looks at anything but its arguments, or an input that does not survive being sent,
 //! shows as the first tick and field that differ.
+//!
+//! A field with `#[serde(skip)]` may matter long after the ticks that are simulated again. So the schemas of state, setup
+//! and input are compared with what is serialised of them, and a field that is missing there is named before the first tick.
+
+mod sample;
+mod unserialised;
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -13,9 +20,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::canon::{self, DecodeError};
-use crate::diff::{Difference, differences};
+use crate::diff::{Difference, Lines, differences};
 use crate::hash::encode;
 use crate::{Game, Inputs, StateHash, Tick};
+use unserialised::{unserialised, unserialised_of};
 
 /// How many differing fields a report names.
 const REPORTED: usize = 16;
@@ -33,6 +41,9 @@ pub fn sync_test<G: Game>(
     max_depth: u32,
     mut inputs: impl FnMut(Tick, &mut Inputs<G::Input>),
 ) -> Result<StateHash, Desync> {
+    expect_serialised(unserialised_of::<G>(), Tick::ZERO, Subject::State)?;
+    expect_serialised(unserialised_of::<G::Setup>(), Tick::ZERO, Subject::Setup)?;
+    expect_serialised(unserialised_of::<G::Input>(), Tick::ZERO, Subject::Input)?;
     let mut run = Run::<G>::start(setup)?;
     let mut now = Inputs::new();
     for tick in (1..=ticks).map(Tick) {
@@ -76,6 +87,24 @@ pub enum Cause {
     },
     /// Stepping a clone changed the original: they share memory.
     SharedMemory,
+    /// The schema declares fields that are not serialised: `#[serde(skip)]`, `skip_serializing` or `skip_serializing_if`.
+    Unserialised {
+        /// What they are fields of.
+        of: Subject,
+        /// Where they are, such as `players[].aim`.
+        fields: Vec<String>,
+    },
+}
+
+/// What of a game is serialised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Its state.
+    State,
+    /// Its setup.
+    Setup,
+    /// An input.
+    Input,
 }
 
 /// How a saved state was brought back.
@@ -89,29 +118,54 @@ pub enum Via {
 
 impl fmt::Display for Desync {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tick {} differs after {}", self.tick, self.cause)?;
-        self.differences.iter().try_for_each(|difference| write!(f, "\n  {difference}"))
+        write!(f, "tick {}: {}{}", self.tick, self.cause, Lines(&self.differences))
     }
 }
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Cause::New => f.write_str("calling new() again: it depends on more than the setup"),
-            Cause::Inputs => f.write_str("sending the inputs or setup: part of them is not serialised"),
-            Cause::Clone => f.write_str("cloning the state"),
-            Cause::RoundTrip => f.write_str("writing the state and reading it back"),
-            Cause::Unreadable(error) => write!(f, "writing the state, which cannot be read back: {error}"),
+            Cause::New => {
+                f.write_str("the state differs after calling new() again: it depends on more than the setup")
+            }
+            Cause::Inputs => {
+                f.write_str("the inputs or the setup differ after being sent: part of them is not serialised")
+            }
+            Cause::Clone => f.write_str("the state differs after cloning it"),
+            Cause::RoundTrip => f.write_str("the state differs after writing it and reading it back"),
+            Cause::Unreadable(error) => {
+                write!(f, "the bytes of the state, the setup or the inputs cannot be read back: {error}")
+            }
             Cause::Again { from, via: Via::Clone } => write!(
                 f,
-                "simulating again from a clone of tick {from}: step() depends on something outside the state"
+                "the state differs after simulating again from a clone of tick {from}: step() depends on \
+                 something outside the state"
             ),
             Cause::Again { from, via: Via::Bytes } => write!(
                 f,
-                "simulating again from the saved bytes of tick {from}: part of the state is not serialised"
+                "the state differs after simulating again from the saved bytes of tick {from}: part of the state \
+                 is not serialised"
             ),
-            Cause::SharedMemory => f.write_str("stepping a clone of it: clones share memory"),
+            Cause::SharedMemory => {
+                f.write_str("the state differs after stepping a clone of it: clones share memory")
+            }
+            Cause::Unserialised { of, fields } => write!(
+                f,
+                "the {of} has fields that are not serialised: {}. They are not saved, hashed or sent, so players \
+                 lose them on a rollback or a late join; remove #[serde(skip)] and its relatives",
+                fields.join(", ")
+            ),
         }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Subject::State => "state",
+            Subject::Setup => "setup",
+            Subject::Input => "input",
+        })
     }
 }
 
@@ -134,6 +188,7 @@ struct Run<G: Game> {
 
 impl<G: Game> Run<G> {
     fn start(setup: &G::Setup) -> Result<Run<G>, Desync> {
+        expect_serialised(unserialised(setup), Tick::ZERO, Subject::Setup)?;
         let state = G::new(setup);
         let again = G::new(&sent(setup, Tick::ZERO)?);
         expect_equal(&state, &again, Tick::ZERO, Cause::New)?;
@@ -142,6 +197,9 @@ impl<G: Game> Run<G> {
     }
 
     fn advance(&mut self, tick: Tick, inputs: &Inputs<G::Input>, max_depth: u32) -> Result<(), Desync> {
+        for input in inputs.iter().filter_map(|row| row.input.as_ref()) {
+            expect_serialised(unserialised(input), tick, Subject::Input)?;
+        }
         if let Some(before) = self.history.back_mut() {
             before.inputs = sent(inputs, tick)?;
         }
@@ -186,6 +244,7 @@ impl<G: Game> Run<G> {
 
 impl<G: Game> Saved<G> {
     fn of(state: &G, tick: Tick) -> Result<Saved<G>, Desync> {
+        expect_serialised(unserialised(state), tick, Subject::State)?;
         let mut bytes = Vec::new();
         encode(state, &mut bytes);
         let saved = Saved {
@@ -231,6 +290,13 @@ fn read<T: DeserializeOwned>(bytes: &[u8], tick: Tick) -> Result<T, Desync> {
         cause: Cause::Unreadable(error),
         differences: Vec::new(),
     })
+}
+
+fn expect_serialised(missing: Vec<String>, tick: Tick, of: Subject) -> Result<(), Desync> {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Desync { tick, cause: Cause::Unserialised { of, fields: missing }, differences: Vec::new() })
 }
 
 fn expect_equal<T: Serialize>(first: &T, again: &T, tick: Tick, cause: Cause) -> Result<(), Desync> {

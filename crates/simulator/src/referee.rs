@@ -5,6 +5,7 @@ use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::message::RECENT_TICKS;
 use sametick_lockstep::rows::{MAX_SEATS, Opaque, row_as_bytes};
 use sametick_lockstep::session::{Facts, MAX_AHEAD, Member, Save, Session, SessionId};
+use sametick_sim::diff::{Lines, differences};
 use sametick_sim::record::{Record, decode_inputs};
 use sametick_sim::{Inputs, Rng, Seat, Tick, Time, from_canonical};
 
@@ -17,6 +18,9 @@ const ECHO_US: u64 = 20_000_000;
 
 /// So many ticks may pass between the question for the last states and the answer.
 const SLACK_TICKS: u32 = 60;
+
+/// How many fields are named in which a state is wrong.
+const REPORTED: usize = 8;
 
 /// What a checker found.
 pub type Finding = (Checker, String);
@@ -126,12 +130,10 @@ struct Sitting {
 impl<G: Playable> Referee<G> {
     /// A session that has just begun.
     pub fn new(id: SessionId, session: &Session) -> Result<Referee<G>, Finding> {
-        let log = |what| (Checker::Log, what);
         let facts = session.facts();
-        let setup = from_canonical(&facts.setup).map_err(|error| log(format!("{error:?}")))?;
         Ok(Referee {
             id,
-            journal: Journal::new(facts).map_err(log)?,
+            journal: Journal::new(facts).map_err(|what| (Checker::Log, what))?,
             closed: Closed::default(),
             tampered: Vec::new(),
             ended: false,
@@ -148,7 +150,7 @@ impl<G: Playable> Referee<G> {
             ticks: Vec::new(),
             sittings: Vec::new(),
             first: Member(0),
-            state: G::new(&setup),
+            state: replay(facts, &[])?,
             inputs: Inputs::new(),
             desks: (0..MAX_SEATS).map(|_| None).collect(),
         })
@@ -162,6 +164,14 @@ impl<G: Playable> Referee<G> {
     /// What the state after a tick comes to.
     pub fn digest(&self, tick: Tick) -> Option<u64> {
         self.closed.states.get((tick.0 as usize).checked_sub(1)?).copied()
+    }
+
+    /// In words, in which fields the state of a client or a save differs from that after a tick: theirs != ours.
+    pub fn disagreement(&self, whose: &str, tick: Tick, state: &G) -> String {
+        let closed = self.ticks.get(..tick.0 as usize);
+        let right = closed.and_then(|ticks| replay::<G>(&self.facts, ticks).ok());
+        let fields = right.map(|right| differences(state, &right, REPORTED)).unwrap_or_default();
+        format!("{whose} != the replay after tick {tick}:{}", Lines(&fields))
     }
 
     /// An input has arrived at the relay.
@@ -243,19 +253,13 @@ impl<G: Playable> Referee<G> {
                 format!("the session goes on after {to}, {} was the last", self.last()),
             ));
         }
-        let setup = from_canonical(&self.facts.setup);
-        let setup = setup.map_err(|error| (Checker::Log, format!("{error:?}")))?;
         let at = to.0 as usize;
         let closed =
             Closed { rows: self.closed.rows.split_off(at), states: self.closed.states.split_off(at) };
         let (ticks, sittings) = (self.ticks.split_off(at), self.sittings.clone());
         self.void.push(Void { to, closed, ticks, sittings });
         self.from = to;
-        self.state = G::new(&setup);
-        for rows in &self.ticks {
-            decode_inputs(rows.iter().map(row_as_bytes), &mut self.inputs);
-            self.state.step(&self.inputs);
-        }
+        self.state = replay(&self.facts, &self.ticks)?;
         self.sittings.retain(|it| it.from <= to);
         self.desks.iter_mut().for_each(|desk| *desk = None);
         for sitting in &mut self.sittings {
@@ -481,4 +485,16 @@ impl<G: Playable> Referee<G> {
         }
         Ok(())
     }
+}
+
+/// The state after these ticks of a session.
+fn replay<G: Playable>(facts: &Facts, ticks: &[Inputs<Opaque>]) -> Result<G, Finding> {
+    let setup =
+        from_canonical(&facts.setup).map_err(|error| (Checker::Log, format!("the setup: {error}")))?;
+    let (mut state, mut inputs) = (G::new(&setup), Inputs::new());
+    for rows in ticks {
+        decode_inputs(rows.iter().map(row_as_bytes), &mut inputs);
+        state.step(&inputs);
+    }
+    Ok(state)
 }

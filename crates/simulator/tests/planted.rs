@@ -1,4 +1,5 @@
-//! Each planted bug is found within a few seeds, and by the checker that is there for it.
+//! Each planted bug is found within a few seeds, and by the checker that is there for it. Where a state is wrong, the
+//! violation names the client, the tick and the fields.
 
 use sametick_lockstep::planted::{Bug, plant};
 use sametick_simulator::outcome::Checker;
@@ -37,6 +38,15 @@ fn every_planted_bug_is_found_by_its_checker() {
         println!("{bug:?}: {} worlds, {found:?}", total.figures.worlds);
         if found.as_ref().map(|(_, violation)| violation.checker) != Some(expected) {
             missed.push((bug, found));
+            continue;
+        }
+        let what = found.map(|(_, violation)| violation.what).unwrap_or_default();
+        if expected == Checker::States {
+            // Such as "client 2 != the replay after tick 40:" and "  totals[3]: 5 != 7".
+            let (whose, fields) = what.split_once(":\n  ").unwrap_or_else(|| panic!("{bug:?}: {what}"));
+            assert!(whose.contains(" != the replay after tick "), "{bug:?}: {what}");
+            let is_named = |line: &str| line.contains(": ") && line.contains(" != ");
+            assert!(fields.lines().all(is_named), "{bug:?}: {what}");
         }
     }
     plant(None);

@@ -8,6 +8,7 @@ mod latency;
 mod played;
 mod protocol;
 mod readers;
+mod replayed;
 mod resumed;
 mod seeds;
 mod steady;

@@ -12,3 +12,4 @@ mod rng;
 mod schemas;
 mod sync;
 mod time;
+mod unserialised;

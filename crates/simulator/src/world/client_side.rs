@@ -253,7 +253,8 @@ impl<G: Playable> World<G> {
         figures.states += 1;
         let is_right = online.tampered.is_none();
         if is_right && tick.0 > 0 && referee.digest(tick) != Some(state.digest()) {
-            found = Some((Checker::States, format!("client {index} has another state after tick {tick}")));
+            let what = referee.disagreement(&format!("client {index}"), tick, state);
+            found = Some((Checker::States, what));
         }
         let shown = online.peer.shown();
         let settled = *online.peer.status() == Status::Playing;

@@ -17,14 +17,19 @@ impl<G: Playable> World<G> {
     /// The relay has a save: it is the state of its tick.
     pub(super) fn on_save(&mut self, id: SessionId) {
         let Some(save) = self.relay.session(id).and_then(Session::save) else { return };
-        let (tick, hash) = (save.tick, StateHash::of_bytes(&save.state));
-        let digest = from_canonical(&save.state).ok().map(|state: G| state.digest());
-        let is_right = hash == save.hash && digest.is_some();
-        let real = self.referee(id).and_then(|referee| referee.digest(tick));
+        let (tick, hash, said) = (save.tick, StateHash::of_bytes(&save.state), save.hash);
+        let state: Result<G, _> = from_canonical(&save.state);
         self.note(|| format!("there is a save after tick {tick}"));
-        if !is_right || digest != real {
-            self.fail(Checker::States, format!("the save after tick {tick} is not what was"));
+        if hash != said {
+            self.fail(Checker::States, format!("the save after tick {tick} has hash {hash}, it says {said}"));
         }
+        let found = match (state, self.referee(id)) {
+            (Err(error), _) => Some(format!("the save after tick {tick} cannot be read: {error}")),
+            (Ok(_), None) => Some(format!("there is a save after tick {tick} of a session that never was")),
+            (Ok(state), Some(referee)) => (referee.digest(tick) != Some(state.digest()))
+                .then(|| referee.disagreement("the save", tick, &state)),
+        };
+        found.into_iter().for_each(|what| self.fail(Checker::States, what));
         self.figures.saves += 1;
         if self.plan.has_store {
             if let Some(save) = self.relay.session(id).and_then(Session::save).cloned()

@@ -6,9 +6,8 @@ use sametick_arena::{Arena, Avatar, Input, Setup, Structure, pilot};
 use sametick_room::pair::{Player, Trial, Watch};
 use sametick_room::view::View;
 use sametick_room::{Host, HostConfig};
-use sametick_sim::record::Record;
 use sametick_sim::replica::{Entity, Hosted, Scene, ViewId};
-use sametick_sim::{Game, Inputs, Rng, StateHash, Tick};
+use sametick_sim::{Rng, Tick};
 use sametick_wire::Carrier;
 
 /// Where everybody was, and what each player was shown of whom.
@@ -85,27 +84,7 @@ fn foresight_is_wrong_by_less_than_thirty_milliseconds() {
 fn the_same_inputs_give_the_same_arena_in_a_room_and_without_one() {
     let mut trial = arena(9, "rtt=60ms,loss=3%", 5);
     trial.run_millis(20_000, &mut ());
-    assert!(replay(9, &trial.records) > 15);
-}
-
-/// Plays a log again. Returns how many of its checks held: all of them.
-pub fn replay(seed: u64, records: &[Record]) -> u32 {
-    let mut state = Arena::new(&Setup { seed, ..SETUP });
-    let (mut inputs, mut checks) = (Inputs::new(), 0);
-    for record in records {
-        match record {
-            Record::Inputs(tick) => {
-                tick.decode(&mut inputs);
-                state.step(&inputs);
-            }
-            Record::Check { tick, hash } => {
-                assert_eq!(StateHash::of(&state), *hash, "seed {seed}, after {tick}");
-                checks += 1;
-            }
-            _ => {}
-        }
-    }
-    checks
+    assert!(trial.replay() > 15);
 }
 
 /// How many seeds to try: as many as `cargo xtask long rooms` says, or a few.
@@ -144,7 +123,7 @@ fn every_room_converges_and_replays() {
             assert!(late < 10, "seed {seed}: nothing has come for {late} ticks");
             knows_all_structures(seed, &player.view, &shown.truth[&player.view.newest_tick()]);
         }
-        assert!(replay(seed, &trial.records) >= 5);
+        assert!(trial.replay() >= 5);
     }
 }
 
