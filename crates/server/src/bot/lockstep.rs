@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sametick_client::{Progress, Side, Standing};
+use sametick_client::{Progress, SessionCopy, Side, Standing};
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
 use sametick_lockstep::message::Way;
 use sametick_lockstep::peer::{JoinAs, Peer};
@@ -20,7 +20,8 @@ use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
-use super::{Bot, BotError, Crowd, name_of, run};
+use super::{Bot, BotError, Copies, Crowd, name_of, run};
+use crate::copies::{self, Keep};
 use crate::trace::{Trace, Whose};
 
 /// How many confirmed ticks back players compare their states.
@@ -45,6 +46,10 @@ pub struct LockstepPlan<G: Game> {
     pub trace: Option<PathBuf>,
     /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
     pub flip: Option<Tick>,
+    /// What the session begins with instead, if the server has nothing of it.
+    pub bring: Option<SessionCopy>,
+    /// Where a copy of the session is kept at the end, if anywhere.
+    pub keep: Option<Keep>,
 }
 
 /// What one bot ended up with.
@@ -93,6 +98,10 @@ pub struct BotsReport {
     pub compared: usize,
     /// Each bot.
     pub bots: Vec<BotReport>,
+    /// What became of the copy that they brought.
+    pub brought: Option<String>,
+    /// Where a copy of the session is kept.
+    pub saved: Option<String>,
 }
 
 impl std::fmt::Display for BotsReport {
@@ -114,6 +123,9 @@ impl std::fmt::Display for BotsReport {
             for reading in bot.readings.iter().filter(|reading| reading.level == Level::Concerning) {
                 writeln!(f, "    {reading}")?;
             }
+        }
+        for line in self.brought.iter().chain(&self.saved) {
+            writeln!(f, "  {line}")?;
         }
         let verdict = if self.agree { "all agree" } else { "THEY DISAGREE" };
         write!(f, "  {verdict} ({} states compared)", self.compared)
@@ -223,6 +235,14 @@ where
         Side::take_token(&mut self.peer, token);
     }
 
+    fn bring(&mut self, copy: SessionCopy) {
+        self.peer.bring(copy);
+    }
+
+    fn copy(&self, session: &str) -> Option<SessionCopy> {
+        self.peer.copy(session)
+    }
+
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
         self.now = now;
         let Input::Message(channel, bytes) = input else { return self.peer.handle(now, input) };
@@ -327,7 +347,7 @@ pub async fn play_lockstep<G: Game>(
 where
     G::Input: Default,
 {
-    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip } = plan;
+    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip, bring, keep } = plan;
     let create = |path: PathBuf| Trace::create(&path).map_err(|error| BotError::Trace { path, error });
     let trace = trace.map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
     let (name, wait_for): (Rc<str>, u16) = (session.as_str().into(), crowd.count as u16);
@@ -336,7 +356,15 @@ where
         let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
         Part::<G> { join, session: name.clone(), autopilot, flip, trace: trace.clone() }
     };
-    let bots = run::<Player<G>>(url, key, crowd, &session, join).await?;
+    let copies = Rc::new(Copies { bring, is_kept: keep.is_some(), ..Copies::default() });
+    let bots = run::<Player<G>>(url, key, crowd, (&session, copies.clone()), join).await;
+    let copy = copies.newest.take();
+    let saved = keep.zip(copy).map(|(keep, copy)| keep.write(&copy)).transpose();
+    // Also if the server is gone: that is when a copy is needed.
+    let saved = saved.map_err(BotError::from)?.map(|kept| kept.to_string());
+    let bots = bots.map_err(|error| error.with_copy(saved.as_deref()))?;
     let (agree, compared) = agreement(&bots);
-    Ok(BotsReport { url: url.to_string(), agree, compared, bots: bots.iter().map(Bot::report).collect() })
+    let brought = bots.iter().find_map(|bot| bot.side.peer.brought()).map(copies::tell);
+    let bots = bots.iter().map(Bot::report).collect();
+    Ok(BotsReport { url: url.to_string(), agree, compared, bots, brought, saved })
 }

@@ -71,6 +71,8 @@ async fn play(told: &Value) -> Result<BotsReport, BotError> {
         autopilot: |_, _| 0,
         trace: None,
         flip: None,
+        bring: None,
+        keep: None,
     };
     play_lockstep(&url, &AccessKey::open(), plan).await
 }
