@@ -7,7 +7,7 @@
 use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
 use sametick_conformance::{Medley, Order, Setup};
 use sametick_fuzz::part;
-use sametick_lockstep::message::{Claim, Pace, Seated, ToPeer, put_ticks, to_bytes};
+use sametick_lockstep::message::{About, Claim, Pace, Seated, ToPeer, put_ticks, to_bytes};
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{Inputs, Seat, Tick, Time, to_canonical};
@@ -157,7 +157,17 @@ impl World {
                 let claim = Claim { run, member, seat, since, restarts, from, token: [9; 16] };
                 let setup = to_canonical(&Setup { seed: 1 }).expect("it serialises");
                 let (closed, age_us, rate) = (self.closed, 0, 60);
-                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save: None };
+                let welcome = ToPeer::Welcome {
+                    seat,
+                    closed,
+                    first,
+                    age_us,
+                    setup,
+                    rate,
+                    claim,
+                    save: None,
+                    about: About::default(),
+                };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close()),

@@ -6,7 +6,7 @@
 
 use postcard_schema::Schema;
 use sametick_fuzz::part;
-use sametick_lockstep::message::{Claim, Pace, Piece, SaveHead, ToPeer, put_ticks, to_bytes};
+use sametick_lockstep::message::{About, Claim, Pace, Piece, SaveHead, ToPeer, put_ticks, to_bytes};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{BuildId, Game, Inputs, Seat, StateHash, Tick, TickRate, Time, to_canonical};
@@ -98,7 +98,9 @@ impl World {
                 self.closed = closed;
                 let (setup, rate) = (vec![1], 60);
                 let save = (argument & 24 == 8).then(|| self.head(argument));
-                let welcome = ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save };
+                let about = About { seed: 7, seats: 4, ..About::default() };
+                let welcome =
+                    ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save, about };
                 (Channel::Control, to_bytes(&welcome))
             }
             1 => (Channel::Input, self.close(argument)),

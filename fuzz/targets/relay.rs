@@ -12,7 +12,7 @@ use sametick_fuzz::part;
 use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::history::History;
 use sametick_lockstep::message::{
-    Claim, Join, Piece, Resume, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, to_bytes,
+    Bring, Claim, Join, Piece, Resume, SaveHead, StateAt, ToPeer, ToRelay, from_bytes, put_inputs, to_bytes,
 };
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::{Opaque, Table};
@@ -65,6 +65,7 @@ sametick_fuzz::target!(allowing ALLOWANCE, |bytes: &[u8]| {
         running: BTreeMap::new(),
         looked_for: BTreeSet::new(),
         next_uid: 1,
+        asked: Tick::ZERO,
         claims: [None; 4],
     };
     let mut rest = bytes;
@@ -114,6 +115,8 @@ struct World {
     running: BTreeMap<SessionId, SessionKey>,
     looked_for: BTreeSet<SessionKey>,
     next_uid: u64,
+    /// Of which tick a piece of a state was asked for last.
+    asked: Tick,
     /// The last claims of those on each link.
     claims: [Option<Claim>; 4],
 }
@@ -263,7 +266,7 @@ impl World {
         let tick = Tick(self.closed().0 / 30 * 30);
         let message = match argument {
             3 => ToRelay::Offer { tick, bytes: Some(1) },
-            4 => ToRelay::Piece(Piece { tick, offset: 0, bytes: vec![4] }),
+            4 => ToRelay::Piece(Piece { tick: self.asked.max(tick), offset: 0, bytes: vec![4] }),
             5 => ToRelay::Want { tick, offset: 0 },
             _ => {
                 if let Some((id, tick)) = self.wanted.take() {
@@ -279,7 +282,10 @@ impl World {
     fn on_begun(&mut self, id: SessionId) {
         let Some(facts) = self.relay.session(id).map(|session| session.facts().clone()) else { return };
         let key = SessionKey { build: facts.build, name: facts.name.clone() };
-        let log = Log { facts, uid: id.0, restarts: 0, save: None, ticks: vec![], before: Tick::ZERO };
+        // One that was brought begins with a save.
+        let save = self.relay.session(id).and_then(|session| session.save()).cloned();
+        let before = save.as_ref().map_or(Tick::ZERO, |save| save.tick);
+        let log = Log { facts, uid: id.0, restarts: 0, save, ticks: vec![], before };
         self.logs.insert(key.clone(), log);
         self.running.insert(id, key);
     }
@@ -330,7 +336,7 @@ impl World {
                 Output::Find(key) => {
                     self.looked_for.insert(key);
                 }
-                Output::Begun(id) => self.on_begun(id),
+                Output::Begun(id) | Output::Brought(id) => self.on_begun(id),
                 Output::Resumed(id) => {
                     let key = self.logs.iter().find(|(_, log)| log.uid == id.0).map(|(key, _)| key.clone());
                     self.running.extend(key.map(|key| (id, key)));
@@ -338,11 +344,11 @@ impl World {
                 Output::Ended(id) => {
                     self.running.remove(&id);
                 }
-                Output::Send(to, Channel::Control) => {
-                    if let Ok(ToPeer::Welcome { claim, .. }) = from_bytes(&self.buf) {
-                        self.claims[(to.0 % 4) as usize] = Some(claim);
-                    }
-                }
+                Output::Send(to, Channel::Control) => match from_bytes(&self.buf) {
+                    Ok(ToPeer::Welcome { claim, .. }) => self.claims[(to.0 % 4) as usize] = Some(claim),
+                    Ok(ToPeer::GivePiece { tick, .. }) => self.asked = tick,
+                    _ => {}
+                },
                 _ => {}
             }
         }
@@ -441,5 +447,13 @@ fn join(argument: u8) -> Join {
         seat: None,
         listed: false,
         resume: None,
+        bring: (argument == 5).then(bring),
     }
+}
+
+/// A copy whose only byte is the one that is given for every state.
+fn bring() -> Bring {
+    let (tick, hash) = (Tick(30_000), StateHash::of_bytes(&[4]));
+    let save = SaveHead { tick, hash, bytes: 1, table: Table::default().to_bytes() };
+    Bring { save, started_unix_ms: 5 }
 }

@@ -11,7 +11,8 @@ use std::path::Path;
 
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::message::{
-    Claim, Join, Pace, Piece, SaveHead, StateAt, ToPeer, ToRelay, put_inputs, put_ticks, to_bytes,
+    About, Bring, Claim, Join, Pace, Piece, SaveHead, StateAt, ToPeer, ToRelay, put_inputs, put_ticks,
+    to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
@@ -55,12 +56,16 @@ fn to_relay() -> Vec<Seed> {
         seat: Some(Seat(1)),
         listed: false,
         resume: None,
+        bring: None,
     };
+    let brought =
+        Join { bring: Some(Bring { save: head(), started_unix_ms: 1_800_000_000_000 }), ..join.clone() };
     let part = Part { path: "ball".into(), hash };
     let field = Difference { path: "ball.x".into(), ours: Some("7".into()), theirs: None };
     let state = StateAt { tick, parts: vec![part], bytes: vec![1, 2, 3] };
     let all = [
         ("join", ToRelay::Join(join)),
+        ("join-brings", ToRelay::Join(brought)),
         ("resend", ToRelay::Resend { from: tick }),
         ("check", ToRelay::Check { tick, hash }),
         ("hashes", ToRelay::Hashes { first: tick, hashes: vec![hash; 5] }),
@@ -93,6 +98,7 @@ fn to_peer() -> Vec<Seed> {
         rate: 60,
         claim,
         save: Some(head()),
+        about: About { seed: 7, seats: 2, commit: "0123abc".into(), ..About::default() },
     };
     let all = [
         ("welcome", welcome),

@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use sametick_lockstep::copy::SessionCopy;
 use sametick_lockstep::peer::Progress;
 use sametick_sim::{Tick, Time};
 use sametick_wire::closing::LEAVING;
@@ -131,6 +132,8 @@ pub struct Client<S: Side> {
     token: Option<Token>,
     /// What brings it back then to a seat that it had in another program.
     claim: Option<Vec<u8>>,
+    /// What it brings then.
+    copy: Option<SessionCopy>,
     /// Carriers to open or close.
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
@@ -172,6 +175,7 @@ impl<S: Side> Client<S> {
             side: None,
             token: None,
             claim: None,
+            copy: None,
             calls: VecDeque::new(),
             netem: None,
             trouble: None,
@@ -275,6 +279,16 @@ impl<S: Side> Client<S> {
         self.claim = Some(claim);
     }
 
+    /// Brings a copy of the session, in case the server has nothing of it. It has to be said before the first link is open.
+    pub fn bring(&mut self, copy: SessionCopy) {
+        self.copy = Some(copy);
+    }
+
+    /// A copy of the session, as far as it is confirmed; none in a room, of which a player never has all.
+    pub fn copy(&self) -> Option<SessionCopy> {
+        self.side.as_ref()?.copy(&self.plan.session)
+    }
+
     /// Cuts the connection without a word, and dials again after so long.
     pub fn drop_link(&mut self, now: Time, for_us: u64) {
         self.wake(now);
@@ -373,16 +387,20 @@ impl<S: Side> Client<S> {
         self.stage = Stage::Open { link, opened_at: now, heard_at: now, leave_by: None };
         match &mut self.side {
             Some(side) => side.rejoin(now, path),
-            None => self.side = Some(self.come(path)),
+            None => {
+                let side = self.come(path);
+                self.side = Some(side);
+            }
         }
     }
 
     /// Comes for the first time.
-    fn come(&self, path: Path) -> S {
+    fn come(&mut self, path: Path) -> S {
         let mut side = S::new(self.now, &self.plan.join, path);
         let has_token = self.token.map(|token| side.take_token(token)).is_some();
         let has_claim = self.claim.as_deref().is_some_and(|claim| side.take_claim(claim));
-        if has_token || has_claim {
+        let has_copy = self.copy.take().map(|copy| side.bring(copy)).is_some();
+        if has_token || has_claim || has_copy {
             side.rejoin(self.now, path);
         }
         side

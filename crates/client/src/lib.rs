@@ -23,6 +23,7 @@ mod status;
 pub use client::{Carried, Client, Input, Output};
 pub use plan::Plan;
 pub use route::Attempt;
-pub use sametick_lockstep::peer::Progress;
+pub use sametick_lockstep::copy::{SessionCopy, Unfit};
+pub use sametick_lockstep::peer::{Brought, Progress};
 pub use side::{Side, Standing};
 pub use status::{Status, Totals};

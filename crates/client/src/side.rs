@@ -3,7 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use sametick_lockstep::peer::{self, Peer, Progress};
+use sametick_lockstep::copy::SessionCopy;
+use sametick_lockstep::peer::{self, Brought, Peer, Progress};
 use sametick_room::view::{self, View};
 use sametick_sim::replica::{Hosted, hosted_schema_of};
 use sametick_sim::{Game, Seat, Tick, Time, from_canonical, schema_hash_of, to_canonical};
@@ -64,6 +65,19 @@ pub trait Side {
     /// Comes back with this claim over the next link. Returns whether the bytes are a claim to something like this.
     fn take_claim(&mut self, _claim: &[u8]) -> bool {
         false
+    }
+
+    /// Brings a copy of the session over the next link, in case the server has nothing of it.
+    fn bring(&mut self, _copy: SessionCopy) {}
+
+    /// What became of the copy that was brought, once that is known.
+    fn brought(&self) -> Option<Brought> {
+        None
+    }
+
+    /// A copy of the session of this name, as far as it is confirmed; none where a player never has all of it.
+    fn copy(&self, _session: &str) -> Option<SessionCopy> {
+        None
     }
 
     /// Takes what happened. After an error the other end does not speak the protocol.
@@ -127,6 +141,18 @@ impl<G: Game> Side for Peer<G> {
 
     fn take_claim(&mut self, claim: &[u8]) -> bool {
         from_canonical(claim).map(|claim| self.take_claim(claim)).is_ok()
+    }
+
+    fn bring(&mut self, copy: SessionCopy) {
+        self.bring(copy);
+    }
+
+    fn brought(&self) -> Option<Brought> {
+        self.brought()
+    }
+
+    fn copy(&self, session: &str) -> Option<SessionCopy> {
+        self.copy(session)
     }
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {

@@ -17,6 +17,9 @@ const LEAST_PIECE: u32 = 2 << 10;
 /// The largest.
 const MOST_PIECE: u32 = 2 * PIECE_BYTES as u32;
 
+/// The same from a peer that does nothing else.
+pub(crate) const MOST_ALONE: u32 = 4 * PIECE_BYTES as u32;
+
 /// A piece that takes so much longer than the quickest was too large for its path: others have to get past it, too.
 const TARGET_US: u64 = 20_000;
 
@@ -47,6 +50,8 @@ pub(crate) struct Gathering {
     asked_at: Option<Time>,
     piece: u32,
     quickest_us: u64,
+    /// Nothing else has to get past it.
+    is_alone: bool,
     deadline: Time,
 }
 
@@ -62,8 +67,14 @@ impl Gathering {
             asked_at: None,
             piece: LEAST_PIECE,
             quickest_us: u64::MAX,
+            is_alone: false,
             deadline: there_at.plus_micros(PATIENCE_US),
         }
+    }
+
+    /// The same from a peer that does nothing else: pieces are as large as can be, whatever else is slowed down by them.
+    pub fn alone(tick: Tick, from: Member, there_at: Time) -> Gathering {
+        Gathering { is_alone: true, ..Gathering::new(tick, from, there_at) }
     }
 
     pub fn tick(&self) -> Tick {
@@ -72,6 +83,11 @@ impl Gathering {
 
     pub fn from(&self) -> Member {
         self.from
+    }
+
+    /// When something has to have come at the latest.
+    pub fn deadline(&self) -> Time {
+        self.deadline
     }
 
     /// Whether nothing has come for too long. Players may take their time to agree, and that is nobody's fault.
@@ -147,9 +163,10 @@ impl Gathering {
     /// Larger pieces where they are no trouble, smaller ones where a queue builds up.
     fn adapt(&mut self, took_us: u64) {
         self.quickest_us = self.quickest_us.min(took_us);
-        let is_quick = took_us <= self.quickest_us + TARGET_US;
+        let is_quick = self.is_alone || took_us <= self.quickest_us + TARGET_US;
         let piece = if is_quick { self.piece * 2 } else { self.piece / 2 };
-        self.piece = piece.clamp(LEAST_PIECE, MOST_PIECE);
+        let most = if self.is_alone { MOST_ALONE } else { MOST_PIECE };
+        self.piece = piece.clamp(LEAST_PIECE, most);
     }
 }
 

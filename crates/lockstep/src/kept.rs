@@ -17,6 +17,12 @@ pub enum Found {
         /// What tells it from others of its name, before it and after it, also over restarts: for example when it began.
         uid: u64,
     },
+    /// Nothing that is of any use: it begins, and what is left must not be written over. A copy that somebody brings gets this
+    /// number as well.
+    Spoilt {
+        /// As in [`Found::New`].
+        uid: u64,
+    },
     /// It goes on.
     Kept(Box<Kept>),
 }
@@ -27,6 +33,7 @@ pub struct Kept {
     /// What was said when it began.
     pub(crate) facts: Facts,
     pub(crate) uid: u64,
+    pub(crate) started_unix_ms: u64,
     /// How often it has been taken up again.
     pub(crate) restarts: u32,
     pub(crate) save: Option<Save>,
@@ -38,7 +45,15 @@ impl Kept {
     /// void or not: each time it is taken up again writes one.
     pub fn new(facts: Facts, uid: u64, restarts: u32, save: Option<Save>) -> Kept {
         let history = save.as_ref().map(|save| History::after(save.tick, save.table.clone()));
-        Kept { facts, uid, restarts, save, history: history.unwrap_or_default() }
+        let history = history.unwrap_or_default();
+        Kept { facts, uid, started_unix_ms: uid, restarts, save, history }
+    }
+
+    /// The same, where the session began at another time than its number says.
+    #[must_use]
+    pub fn started(mut self, unix_ms: u64) -> Kept {
+        self.started_unix_ms = unix_ms;
+        self
     }
 
     /// The last tick there is.

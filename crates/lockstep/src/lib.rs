@@ -8,6 +8,7 @@ mod chair;
 mod checks;
 mod claim;
 pub mod compaction;
+pub mod copy;
 pub mod diagnostics;
 mod facts;
 mod gathering;

@@ -169,6 +169,33 @@ pub struct Join {
     pub listed: bool,
     /// As whom to come back, and from where to go on.
     pub resume: Option<Resume>,
+    /// What this peer has of the session, if this begins it: the session goes on from there.
+    pub bring: Option<Bring>,
+}
+
+/// A copy of a session that a peer offers to a relay that has nothing of that session. Setup, seed, seats and whether it is listed
+/// are those of the [`Join`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bring {
+    /// The state, which the relay asks for with `GivePiece`.
+    pub save: SaveHead,
+    /// When the session began, in milliseconds of Unix time.
+    pub started_unix_ms: u64,
+}
+
+/// What a relay says of a session besides its setup and rate: a copy of the session says the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct About {
+    /// The seed in the setup.
+    pub seed: u64,
+    /// How many seats there are.
+    pub seats: u16,
+    /// Whether strangers may be shown it.
+    pub listed: bool,
+    /// The git commit of the peer that began it.
+    pub commit: String,
+    /// When it began, in milliseconds of Unix time; a number of its own where the relay keeps nothing.
+    pub started_unix_ms: u64,
 }
 
 /// How a peer comes back.
@@ -223,6 +250,8 @@ pub enum ToPeer {
         claim: Claim,
         /// Begin with this save: ask for its pieces, and then for the ticks after it.
         save: Option<SaveHead>,
+        /// What else there is to say of the session.
+        about: About,
     },
     /// You do not, and this is why.
     Refused {
@@ -272,7 +301,7 @@ pub enum ToPeer {
         /// The tick, a multiple of [`CHECK_EVERY`].
         tick: Tick,
     },
-    /// Give these bytes of the state that was offered.
+    /// Give these bytes of the state that was offered; before the welcome, of the one that the peer brings.
     GivePiece {
         /// The tick.
         tick: Tick,

@@ -31,10 +31,13 @@ const ASK_AGAIN_US: u64 = 500_000;
 const ASK_FOR_MUCH_AGAIN_US: u64 = 2_000_000;
 
 mod acting;
+mod copying;
 mod giving;
 mod joining;
 mod loading;
 
+pub use copying::Brought;
+use copying::Copies;
 use loading::{Backlog, Loading};
 pub use loading::{Progress, WRONG_SAVE};
 
@@ -128,6 +131,7 @@ pub struct Peer<G: Game> {
     backlog: Backlog,
     /// It could not go back as far as it was told to, and has asked for everything: what comes before that is of no use.
     awaits_first: bool,
+    copies: Copies,
     /// What the relay said that was found too late not to be the protocol.
     fault: Option<Malformed>,
 }
@@ -153,6 +157,7 @@ impl<G: Game> Peer<G> {
             seat: None,
             listed: join.listed,
             resume: None,
+            bring: None,
         };
         let mut peer = Peer {
             now,
@@ -175,6 +180,7 @@ impl<G: Game> Peer<G> {
             loaded: (0, 0),
             backlog: Backlog::new(),
             awaits_first: false,
+            copies: Copies::default(),
             fault: None,
         };
         peer.ask_to_join();
@@ -362,6 +368,10 @@ impl<G: Game> Peer<G> {
                 self.on_give_ticks(from);
                 Ok(())
             }
+            (ToPeer::GivePiece { tick, offset, bytes }, _) if self.status == Status::Joining => {
+                self.give_brought(tick, offset, bytes);
+                Ok(())
+            }
             _ if !self.status.takes_part() => {
                 Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"))
             }
@@ -395,17 +405,7 @@ impl<G: Game> Peer<G> {
                 }
                 Ok(())
             }
-            (ToPeer::Resync { tick, state }, Some(play)) => {
-                self.backlog.clear();
-                let fields = play.resync(tick, &state)?;
-                self.stats.resyncs += 1;
-                self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
-                // Ticks that were closed after the relay sent this may have been here already, and are gone with the state.
-                let ask = ToRelay::Resend { from: tick.next() };
-                self.tell(Channel::Control, &ask);
-                self.asked_at = Some(self.now);
-                self.use_early()
-            }
+            (ToPeer::Resync { tick, state }, Some(_)) => self.on_resync(tick, &state),
             _ => Err(Malformed::Forbidden("a relay welcomes once")),
         }
     }

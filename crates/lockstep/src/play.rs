@@ -132,6 +132,11 @@ impl<G: Game> Play<G> {
         if self.past.last() == self.confirmed_tick { self.confirmed_tick } else { Tick::ZERO }
     }
 
+    /// Who sat where after the confirmed tick, if it is [resumable](Play::resumable).
+    pub fn table(&self) -> &Table {
+        self.past.table()
+    }
+
     /// The confirmed state and its tick.
     pub fn confirmed(&self) -> (Tick, &G) {
         (self.confirmed_tick, &self.confirmed)

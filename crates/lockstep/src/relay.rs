@@ -19,8 +19,12 @@ use crate::session::{Facts, JoinError, Member, START_DELAY_US, Session, SessionI
 use crate::terms::{Terms, Wish};
 use sametick_wire::outbox::Outbox;
 
+mod bringing;
 mod driving;
 mod finding;
+
+use bringing::Bringing;
+pub use bringing::{BRINGING_US, BROUGHT_TOO_SLOWLY, BROUGHT_WRONG, MAX_BRINGING};
 
 /// Sessions of one relay at once.
 pub const MAX_SESSIONS: usize = 4_096;
@@ -96,6 +100,8 @@ pub enum Output {
     /// with a [`Record::Rewind`], before anything else; or with its end, if nobody stays for so long. The rewind is to be durable
     /// before anybody is sent what follows it, as far as the disk lets it: a log that has lost it holds what is void.
     Resumed(SessionId),
+    /// A session begins with a copy that a peer has brought, see [`Session::save`]: so does its log, and the copy is to be stored.
+    Brought(SessionId),
     /// Write this down.
     Record(SessionId, Record),
     /// A tick is closed: write its inputs down, see [`Session::rows`].
@@ -182,6 +188,8 @@ pub struct Relay {
     first: Option<Member>,
     /// Sessions that are looked for, and who wants to join them: at most [`MAX_MEMBERS`] each.
     looked_for: BTreeMap<SessionKey, Vec<(Member, Wish)>>,
+    /// Copies that are on their way, from the first of those who want to join.
+    bringing: BTreeMap<SessionKey, Bringing>,
     outbox: Outbox<Output>,
     /// Rooms that are over, kept until what was said about them last has been taken.
     over: Vec<SessionId>,
@@ -200,6 +208,7 @@ impl Relay {
             doors: BTreeMap::new(),
             first: None,
             looked_for: BTreeMap::new(),
+            bringing: BTreeMap::new(),
             outbox: Outbox::default(),
             over: Vec::new(),
         }
@@ -263,9 +272,10 @@ impl Relay {
         }
     }
 
-    /// Whether a member takes part in a session.
+    /// Whether a member takes part in a session, or brings a copy of one: before that nothing long is heard from it.
     pub fn has_joined(&self, member: Member) -> bool {
-        self.doors.get(&member).is_some_and(|door| door.session.is_some())
+        let door = self.doors.get(&member);
+        door.is_some_and(|door| door.session.is_some() || self.is_bringing(&door.key, member))
     }
 
     /// What the relay wants next.
@@ -279,7 +289,11 @@ impl Relay {
                     }
                     return output;
                 }
-                None => return self.wakes.peek().map_or(Output::Wait, |wake| Output::WakeAt(wake.0.0)),
+                None => {
+                    let rooms_at = self.wakes.peek().map(|wake| wake.0.0);
+                    let wake_at = rooms_at.into_iter().chain(self.bringing_wake_at()).min();
+                    return wake_at.map_or(Output::Wait, Output::WakeAt);
+                }
             }
         }
     }
@@ -309,8 +323,15 @@ impl Relay {
             }
             (Channel::Control, None) => match message::from_bytes(bytes)? {
                 ToRelay::Join(join) => self.join(member, join),
-                _ => Err(Malformed::Forbidden(JOIN_FIRST)),
+                message => {
+                    let key = door.key.clone();
+                    self.on_brought(&key, member, message)
+                }
             },
+            (Channel::Chunks, None) => {
+                let key = door.key.clone();
+                self.read_brought(&key, member, bytes)
+            }
             (_, None) => Err(Malformed::Forbidden(JOIN_FIRST)),
             _ => Err(Malformed::Forbidden(
                 "a relay hears on the channels for control, chunks, input and diagnostics",
@@ -338,7 +359,7 @@ impl Relay {
             let id = *id;
             self.enter(id, member, &wish);
             self.look_for_returning(id);
-        } else if self.config.finds {
+        } else if self.config.finds || join.bring.is_some() || self.looked_for.contains_key(&door.key) {
             self.look_for(member, wish);
         } else {
             match self.begin(self.next, member, join) {
@@ -370,18 +391,7 @@ impl Relay {
     /// Begins a session as somebody wants it, if there is room for one.
     fn begin(&mut self, uid: u64, member: Member, join: &Join) -> Option<SessionId> {
         let door = self.doors.get(&member)?;
-        let facts = Facts {
-            name: door.key.name.clone(),
-            game: join.game.clone(),
-            build: door.key.build,
-            commit: join.commit.clone(),
-            schema: door.schema,
-            setup: join.setup.clone(),
-            seed: join.seed,
-            rate: TickRate::hz(join.rate),
-            seats: join.seats,
-            listed: join.listed,
-        };
+        let facts = facts_of(door, join);
         let key = door.key.clone();
         let id = self.next_id(uid)?;
         let session = Session::new(id, uid, facts, join.wait_for, &self.config);
@@ -417,7 +427,8 @@ impl Relay {
     }
 
     fn kept_bytes(&self) -> usize {
-        self.rooms.values().map(|room| room.session.kept_bytes()).sum()
+        let kept: usize = self.rooms.values().map(|room| room.session.kept_bytes()).sum();
+        kept + self.bringing_bytes()
     }
 
     /// Saves are made as long as there is room for them.
@@ -436,6 +447,7 @@ impl Relay {
         if let Some(waiting) = self.looked_for.get_mut(&door.key) {
             waiting.retain(|(other, _)| *other != member);
         }
+        self.on_bringer_left(&door.key, member);
         let Some(id) = door.session else { return };
         if let Some(room) = self.rooms.get_mut(&id) {
             room.session.leave(self.now, member, why, &mut self.outbox);
@@ -446,6 +458,7 @@ impl Relay {
     }
 
     fn on_time(&mut self) {
+        self.look_after_bringing();
         while let Some(&Reverse((_, id))) = self.wakes.peek().filter(|wake| wake.0.0 <= self.now) {
             self.wakes.pop();
             let Some(room) = self.rooms.get_mut(&id) else { continue };
@@ -456,5 +469,21 @@ impl Relay {
                 self.wakes.push(Reverse((room.wake_at(self.now), id)));
             }
         }
+    }
+}
+
+/// What is said once about a session that a peer begins.
+fn facts_of(door: &Door, join: &Join) -> Facts {
+    Facts {
+        name: door.key.name.clone(),
+        game: join.game.clone(),
+        build: door.key.build,
+        commit: join.commit.clone(),
+        schema: door.schema,
+        setup: join.setup.clone(),
+        seed: join.seed,
+        rate: TickRate::hz(join.rate),
+        seats: join.seats,
+        listed: join.listed,
     }
 }

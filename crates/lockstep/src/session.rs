@@ -104,6 +104,7 @@ pub struct Participant<'a> {
 pub struct Session {
     id: SessionId,
     uid: u64,
+    started_unix_ms: u64,
     facts: Facts,
     /// When the tick stood, or will, that it began after or was taken up from; none while the session waits for players.
     epoch: Option<Time>,
@@ -144,6 +145,11 @@ impl Session {
         self.uid
     }
 
+    /// When it began, in milliseconds of Unix time, if its [number](Session::uid) is of that kind.
+    pub fn started_unix_ms(&self) -> u64 {
+        self.started_unix_ms
+    }
+
     /// A session that begins as soon as `wait_for` players are there. `uid` is what claims are made from.
     pub fn new(id: SessionId, uid: u64, facts: Facts, wait_for: u16, config: &RelayConfig) -> Session {
         let RelayConfig { ticks_per_packet, secret, compaction, .. } = config;
@@ -151,6 +157,7 @@ impl Session {
             claims: Claims::new(secret, uid),
             id,
             uid,
+            started_unix_ms: uid,
             facts,
             epoch: None,
             origin: Origin::default(),

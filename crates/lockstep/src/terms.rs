@@ -41,21 +41,36 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// What a join asks for, or what was decided in its place. How it comes back is its own to say.
+    /// What a join asks for, or what was decided in its place. How it comes back is its own to say; what it brings is not: there
+    /// the state is decided as well.
     pub fn new(join: Join, terms: Option<Terms>) -> Wish {
         let Some(terms) = terms else { return Wish { join, player: None } };
         let Terms { player, name, seat, game, rate, setup, seed, seats, listed } = terms;
         let Join { commit, resume, .. } = join;
         let (watch, wait_for, rate) = (seat.is_none(), 1, rate.per_second() as u16);
-        let join =
-            Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume };
+        let bring = None;
+        let join = Join {
+            game,
+            commit,
+            setup,
+            seed,
+            rate,
+            seats,
+            wait_for,
+            name,
+            watch,
+            seat,
+            listed,
+            resume,
+            bring,
+        };
         Wish { join, player: Some(player) }
     }
 
     /// The same for a session that has begun.
     pub fn without_setup(&self) -> Wish {
         let mut wish = self.clone();
-        wish.join.setup = Vec::new();
+        (wish.join.setup, wish.join.bring) = (Vec::new(), None);
         wish
     }
 

@@ -1,7 +1,7 @@
 //! Who comes back: as who it was, with what it has, and nobody else does.
 
 use postcard_schema::Schema;
-use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
+use sametick_lockstep::message::{self, About, Claim, Join, Resume, ToPeer, ToRelay};
 use sametick_lockstep::peer::{self, JoinAs, Peer, Status};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
@@ -63,6 +63,7 @@ impl Den {
             seat,
             listed: false,
             resume,
+            bring: None,
         };
         let bytes = message::to_bytes(&ToRelay::Join(join));
         self.handle(Input::Message(Member(member), Channel::Control, &bytes))
@@ -284,8 +285,17 @@ fn who_is_turned_down_when_it_comes_back_does_not_play_on() {
         token: [1; 16],
     };
     let (seat, closed, first) = (Some(Seat(0)), Tick::ZERO, Tick(1));
-    let welcome =
-        ToPeer::Welcome { seat, closed, first, age_us: 0, setup: vec![], rate: 60, claim, save: None };
+    let welcome = ToPeer::Welcome {
+        seat,
+        closed,
+        first,
+        age_us: 0,
+        setup: vec![],
+        rate: 60,
+        claim,
+        save: None,
+        about: About::default(),
+    };
     tell(&mut peer, &welcome);
     said(&mut peer);
     assert_eq!(*peer.status(), Status::Playing);

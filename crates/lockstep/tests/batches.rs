@@ -1,7 +1,7 @@
 //! Inputs that wait to be sent together keep their own ticks, whatever happens in between.
 
 use postcard_schema::Schema;
-use sametick_lockstep::message::{self, Claim, ToPeer, put_ticks, read_inputs};
+use sametick_lockstep::message::{self, About, Claim, ToPeer, put_ticks, read_inputs};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{BuildId, Game, Inputs, Seat, Tick, TickRate, Time, to_canonical};
@@ -79,6 +79,7 @@ fn inputs_keep_their_ticks_when_others_are_left_out() {
             rate: 60,
             claim,
             save: None,
+            about: About::default(),
         };
         peer.handle(now, Input::Message(Channel::Control, &message::to_bytes(&welcome))).unwrap();
         let mut sent = 0;

@@ -3,7 +3,9 @@
 use postcard_schema::Schema;
 use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::history::{Excerpt, History};
-use sametick_lockstep::message::{self, Claim, Join, PIECE_BYTES, Piece, Resume, SaveHead, ToPeer, ToRelay};
+use sametick_lockstep::message::{
+    self, About, Claim, Join, PIECE_BYTES, Piece, Resume, SaveHead, ToPeer, ToRelay,
+};
 use sametick_lockstep::pair::Trial;
 use sametick_lockstep::peer::{self, JoinAs, Peer, Status, WRONG_SAVE};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
@@ -257,6 +259,7 @@ impl Den {
             seat: None,
             listed: false,
             resume: None,
+            bring: None,
         };
         self.say(member, &ToRelay::Join(join))
     }
@@ -588,6 +591,7 @@ fn welcome_with(head: SaveHead, claim: Claim) -> ToPeer {
         rate: 60,
         claim,
         save: Some(head),
+        about: About::default(),
     }
 }
 

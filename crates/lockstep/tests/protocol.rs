@@ -5,8 +5,8 @@ use std::fmt::Write;
 use sametick_lockstep::diagnostics::Diagnostics;
 use sametick_lockstep::history::Excerpt;
 use sametick_lockstep::message::{
-    Claim, Join, Pace, Piece, Resume, SaveHead, Seated, StateAt, ToPeer, ToRelay, from_bytes, put_inputs,
-    put_ticks, read_inputs, read_ticks, to_bytes,
+    About, Bring, Claim, Join, Pace, Piece, Resume, SaveHead, Seated, StateAt, ToPeer, ToRelay, from_bytes,
+    put_inputs, put_ticks, read_inputs, read_ticks, to_bytes,
 };
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::diff::Difference;
@@ -48,6 +48,19 @@ const CLAIM: Claim = Claim {
 
 const HASH: StateHash = StateHash(0x0123_4567_89ab_cdef);
 
+fn head() -> SaveHead {
+    SaveHead { tick: Tick(300), hash: HASH, bytes: 40_000, table: Table::default().to_bytes() }
+}
+
+fn bring() -> Bring {
+    Bring { save: head(), started_unix_ms: 1_800_000_000_000 }
+}
+
+fn about() -> About {
+    let (commit, started_unix_ms) = ("0123abc".into(), 1_800_000_000_000);
+    About { seed: 7, seats: 2, listed: true, commit, started_unix_ms }
+}
+
 #[test]
 fn messages_to_the_relay() {
     let join = Join {
@@ -63,7 +76,9 @@ fn messages_to_the_relay() {
         seat: None,
         listed: true,
         resume: Some(Resume { claim: CLAIM, have: Tick(300) }),
+        bring: None,
     };
+    let brought = Join { resume: None, bring: Some(bring()), ..join.clone() };
     let part = Part { path: "ball".into(), hash: HASH };
     let state = StateAt { tick: Tick(301), parts: vec![part], bytes: vec![1, 2, 3] };
     let field = Difference { path: "ball.x".into(), ours: Some("7".into()), theirs: None };
@@ -71,6 +86,7 @@ fn messages_to_the_relay() {
     let lost = ToRelay::Ticks { first: Tick(1), ticks: 2, table, bytes };
     let all = [
         ("Join", ToRelay::Join(join)),
+        ("Brings", ToRelay::Join(brought)),
         ("Resend", ToRelay::Resend { from: Tick(301) }),
         ("Check", ToRelay::Check { tick: Tick(300), hash: HASH }),
         ("Hashes", ToRelay::Hashes { first: Tick(271), hashes: vec![HASH, StateHash(1)] }),
@@ -90,7 +106,7 @@ fn messages_to_the_relay() {
 #[test]
 fn messages_to_a_peer() {
     let (first, ticks, table) = (Tick(1), 2, Table::default().to_bytes());
-    let head = SaveHead { tick: Tick(300), hash: HASH, bytes: 40_000, table: table.clone() };
+    let head = head();
     let all = [
         (
             "Welcome",
@@ -103,6 +119,7 @@ fn messages_to_a_peer() {
                 rate: 60,
                 claim: CLAIM,
                 save: None,
+                about: about(),
             },
         ),
         (
@@ -116,6 +133,7 @@ fn messages_to_a_peer() {
                 rate: 60,
                 claim: CLAIM,
                 save: Some(head.clone()),
+                about: about(),
             },
         ),
         ("GiveSave", ToPeer::GiveSave { tick: Tick(300) }),

@@ -54,6 +54,7 @@ fn asking(seats: u16) -> Join {
         seat: None,
         listed: false,
         resume: None,
+        bring: None,
     }
 }
 

@@ -115,6 +115,7 @@ impl World {
             seat: None,
             listed: false,
             resume: None,
+            bring: None,
         };
         self.relay.handle(self.now, Input::Opened(member, key, schema));
         let join = to_bytes(&ToRelay::Join(join));

@@ -10,7 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sametick_client::{Side, Status, Totals};
+use sametick_client::{Client, SessionCopy, Side, Status, Totals};
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
@@ -25,8 +25,30 @@ pub use lockstep::{BotReport, BotsReport, LockstepPlan, play_lockstep};
 pub use room::{RoomBotReport, RoomBotsReport, RoomPlan, RoomPlayer, play_room};
 
 use crate::calling::Caller;
+use crate::copies::CopyError;
 use crate::signals::Stops;
 use crate::trace::Trace;
+
+/// What is brought, and the newest copy that any of the bots had when it ended.
+#[derive(Default)]
+struct Copies {
+    bring: Option<SessionCopy>,
+    newest: RefCell<Option<SessionCopy>>,
+    is_kept: bool,
+}
+
+impl Copies {
+    fn note<S: Side>(&self, client: &Client<S>) {
+        let reached = client.side().map(S::reached);
+        let newest = self.newest.borrow().as_ref().map(|copy| copy.save.tick);
+        if self.is_kept && reached > newest {
+            let copy = client.copy();
+            if copy.is_some() {
+                *self.newest.borrow_mut() = copy;
+            }
+        }
+    }
+}
 
 /// How many bots, for how long, over which network.
 #[derive(Clone, Debug)]
@@ -80,6 +102,27 @@ pub enum BotError {
         /// Why.
         why: String,
     },
+    /// The copy of the session cannot be kept.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
+    /// They could not go on, but a copy of the session is kept.
+    #[error("{error}\n  {saved}")]
+    Saved {
+        /// Why they could not go on.
+        error: Box<BotError>,
+        /// Where the copy is.
+        saved: String,
+    },
+}
+
+impl BotError {
+    /// The same, if a copy of the session was kept.
+    fn with_copy(self, saved: Option<&str>) -> BotError {
+        match saved {
+            Some(saved) => BotError::Saved { error: Box::new(self), saved: saved.to_owned() },
+            None => self,
+        }
+    }
 }
 
 /// What is left of a bot.
@@ -94,6 +137,7 @@ struct Meeting {
     missing: Cell<u32>,
     end_at: Cell<Option<Time>>,
     all_came: Notify,
+    copies: Rc<Copies>,
 }
 
 /// One bot, from its call until its farewell.
@@ -104,6 +148,20 @@ async fn play<S: Side>(
     crowd: Crowd,
     meeting: Rc<Meeting>,
 ) -> Result<Option<Bot<S>>, BotError> {
+    let played = play_on(&mut caller, url, clock, crowd, &meeting).await;
+    meeting.copies.note(caller.client());
+    let (stats, totals) = (played?, caller.client().totals());
+    Ok(caller.finish().await.map(|side| Bot { side, stats, totals }))
+}
+
+/// The same until it has left, or cannot go on.
+async fn play_on<S: Side>(
+    caller: &mut Caller<S>,
+    url: Locator,
+    clock: Clock,
+    crowd: Crowd,
+    meeting: &Meeting,
+) -> Result<LinkStats, BotError> {
     let (mut has_come, mut stats) = (false, None);
     // Since when it is away, and why: what is said later of a server that is gone says less.
     let mut away: Option<(Time, String)> = None;
@@ -143,8 +201,7 @@ async fn play<S: Side>(
             () = meeting.all_came.notified() => {}
         }
     }
-    let totals = caller.client().totals();
-    Ok(caller.finish().await.map(|side| Bot { side, stats: stats.unwrap_or_default(), totals }))
+    Ok(stats.unwrap_or_default())
 }
 
 /// Calls a server as many times as there are bots, and plays. `join` says how the one of a number takes part. Needs a runtime
@@ -153,7 +210,7 @@ async fn run<S: Side + 'static>(
     url: &Locator,
     key: &AccessKey,
     crowd: Crowd,
-    session: &str,
+    (session, copies): (&str, Rc<Copies>),
     mut join: impl FnMut(usize) -> S::JoinAs,
 ) -> Result<Vec<Bot<S>>, BotError> {
     let clock = Clock::start();
@@ -161,7 +218,7 @@ async fn run<S: Side + 'static>(
         |path: &PathBuf| Trace::create(path).map_err(|error| BotError::Trace { path: path.clone(), error });
     let trace = crowd.trace.as_ref().map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
     let (missing, end_at, all_came) = (Cell::new(crowd.count), Cell::new(None), Notify::new());
-    let meeting = Rc::new(Meeting { missing, end_at, all_came });
+    let meeting = Rc::new(Meeting { missing, end_at, all_came, copies: copies.clone() });
     let room = LocalSet::new();
     let mut bots = JoinSet::new();
     for number in 1..=crowd.count as usize {
@@ -169,6 +226,10 @@ async fn run<S: Side + 'static>(
         let place = (session.to_owned(), crowd.pass.clone());
         let caller = Caller::<S>::with_pass(clock, url, key, place, join(number));
         let mut caller = caller.map_err(|error| refused(error.to_string()))?;
+        if let Some(copy) = &copies.bring {
+            // All of them: nobody knows who comes first.
+            caller.client_mut().bring(copy.clone());
+        }
         if let Some((profile, seed)) = crowd.netem {
             caller.client_mut().set_netem(Some(profile), seed.wrapping_add(number as u64) << 16);
         }

@@ -15,6 +15,7 @@ use sametick_wire::netem::Profile;
 use crate::bot::{BotError, BotGame, play_bots};
 use crate::check::{CheckArgs, CheckError, check};
 use crate::config::{self, Config, ConfigCommand, ConfigError, Key};
+use crate::copies::CopyError;
 use crate::folder_lock::FolderLockError;
 use crate::games::{Games, UnknownGame};
 use crate::hosting::command::{HostArgs, serve_host};
@@ -266,6 +267,9 @@ pub enum CommandError {
     /// Bots could not play.
     #[error(transparent)]
     Bot(#[from] BotError),
+    /// A copy of a session cannot be kept or brought.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// There is no passphrase.
     #[error(transparent)]
     Secret(#[from] SecretError),

@@ -48,6 +48,8 @@ const MAX_LOOKS: usize = 8;
 pub(crate) enum Sought {
     /// There is nothing: it may begin under this number, which none of its name had.
     New(u64),
+    /// The same, but something of that name is or may be there, which is of no use here and is not to be written over.
+    Spoilt(u64),
     /// It can go on.
     Kept(Box<Trail>),
 }
@@ -177,10 +179,13 @@ impl Seeker {
         for (started, key) in keys_of(&self.local, build, mode, name).await.unwrap_or_default() {
             seen.entry(started).or_insert((key, Seen::default())).1.here = true;
         }
-        for (started, key) in self.keys_there(build, mode, name).await {
+        let there = self.keys_there(build, mode, name).await;
+        let mut is_spoilt = there.is_none();
+        for (started, key) in there.unwrap_or_default() {
             seen.entry(started).or_insert((key, Seen::default())).1.there = true;
         }
         let newest = seen.last_key_value().map_or(0, |(started, _)| *started);
+        is_spoilt |= !seen.is_empty();
         for (key, seen) in seen.into_values().rev().take(MAX_LOOKS) {
             match self.take_up(&key, name, seen).await {
                 Ok(Some(trail)) => {
@@ -198,17 +203,18 @@ impl Seeker {
                 }
             }
         }
-        self.last.set(unix_ms().max(self.last.get() + 1).max(newest + 1));
-        Sought::New(self.last.get())
+        self.last.set(unix_ms().max(self.last.get() + 1).max(newest.saturating_add(1)));
+        if is_spoilt { Sought::Spoilt(self.last.get()) } else { Sought::New(self.last.get()) }
     }
 
-    async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Vec<(u64, SessionKey)> {
-        let Some((shelf, place)) = &self.store else { return Vec::new() };
+    /// What the store has of a name; none if that is not known.
+    async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Option<Vec<(u64, SessionKey)>> {
+        let Some((shelf, place)) = &self.store else { return Some(Vec::new()) };
         match within(STORE_PATIENCE, keys_of(&**shelf, build, mode, name)).await {
-            Ok(keys) => keys,
+            Ok(keys) => Some(keys),
             Err(why) => {
                 tracing::warn!(session = name, place, %why, "what the store has of a session is not known");
-                Vec::new()
+                None
             }
         }
     }

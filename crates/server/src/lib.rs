@@ -16,6 +16,7 @@ mod calling;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod copies;
 mod courier;
 mod desync;
 #[cfg(test)]

@@ -18,7 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use sametick_client::Status;
+use sametick_client::{SessionCopy, Status};
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_pong::{Phase, Pong, Setup, Wall};
 use sametick_sim::Tick;
@@ -35,6 +35,7 @@ use scene::{Scene, own_wall};
 use terminal::{Terminal, Told};
 
 use crate::calling::Caller;
+use crate::copies::{self, Keep};
 use crate::trace::Trace;
 use crate::{config, signals};
 
@@ -43,6 +44,9 @@ const FRAME_US: u64 = 15_000;
 
 /// How often the screen and the keys are looked at when no tick asks for it.
 const IDLE_US: u64 = 40_000;
+
+/// For how long it is said where a copy was kept.
+const NOTE_US: u64 = 5_000_000;
 
 /// How somebody wants to play.
 #[derive(Clone, Debug)]
@@ -59,6 +63,10 @@ pub struct PlayPlan {
     pub netem: Option<(Profile, u64)>,
     /// Every message goes into this file, if any.
     pub trace: Option<PathBuf>,
+    /// What the session begins with instead, if the server has nothing of it.
+    pub bring: Option<SessionCopy>,
+    /// Where a copy of the session is kept, if anywhere.
+    pub keep: Option<Keep>,
 }
 
 /// How it was.
@@ -76,13 +84,18 @@ pub struct PlayReport {
     pub omissions: u32,
     /// How the last second was, in a sentence.
     pub verdict: &'static str,
+    /// What became of the copy that was brought.
+    pub brought: Option<String>,
+    /// Where a copy of the session is kept.
+    pub saved: Option<String>,
 }
 
 impl fmt::Display for PlayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scores: Vec<String> = self.scores.iter().map(ToString::to_string).collect();
         write!(f, "left session {} at tick {}, {}", self.session, self.tick, scores.join(" : "))?;
-        self.seat.map_or(Ok(()), |seat| write!(f, " (you were seat {seat})"))
+        self.seat.map_or(Ok(()), |seat| write!(f, " (you were seat {seat})"))?;
+        self.brought.iter().chain(&self.saved).try_for_each(|line| write!(f, "\n{line}"))
     }
 }
 
@@ -121,6 +134,14 @@ pub enum PlayError {
         /// Why.
         why: String,
     },
+    /// It did not go on, but a copy of the session is kept.
+    #[error("{error}\n{saved}")]
+    Saved {
+        /// Why it did not.
+        error: Box<PlayError>,
+        /// Where the copy is.
+        saved: String,
+    },
 }
 
 struct Player {
@@ -134,6 +155,10 @@ struct Player {
     /// The last tick that was drawn.
     drawn: Option<Tick>,
     leaving: bool,
+    /// A copy is to be kept now.
+    keeping: bool,
+    /// What is said of that, and since when.
+    note: Option<(Time, String)>,
     failed: Option<io::Error>,
 }
 
@@ -149,6 +174,8 @@ impl Player {
             drawn_at: Time::ZERO,
             drawn: None,
             leaving: false,
+            keeping: false,
+            note: None,
             failed: None,
         }
     }
@@ -160,6 +187,7 @@ impl Player {
                     Some(Wish::Quit) => self.leaving = true,
                     Some(Wish::TogglePanel) => self.panel = !self.panel,
                     Some(Wish::ToggleGhost) => self.ghost = !self.ghost,
+                    Some(Wish::Keep) => self.keeping = true,
                     None => {}
                 },
                 Ok(Some(Told::FocusLost)) => self.keyboard.let_go(),
@@ -200,6 +228,7 @@ impl Player {
             rtt_us: client.link_stats().and_then(|stats| stats.rtt_us),
             omissions: peer.map_or(0, |peer| peer.stats().omissions),
             diagnostics: diagnostics.as_ref(),
+            note: self.note.as_ref().map(|(_, note)| note.as_str()),
         };
         let frame = scene::draw(&scene, self.terminal.size(), self.terminal.palette());
         self.drawn = scene.shown.map(|(tick, _)| tick);
@@ -207,6 +236,22 @@ impl Player {
         if let Err(error) = self.terminal.show(frame) {
             self.failed = Some(error);
         }
+    }
+
+    /// Keeps a copy, if the player wants one, and says where for a while.
+    fn keep_copy(&mut self, now: Time, copy: impl FnOnce() -> Option<SessionCopy>) {
+        self.note = self.note.take().filter(|(since, _)| now.micros_since(*since) < NOTE_US);
+        if std::mem::take(&mut self.keeping) {
+            let kept = self.kept(copy());
+            let note = kept.unwrap_or_else(|| "no copy is kept: see --save".into());
+            self.note = Some((now, note));
+        }
+    }
+
+    /// Keeps a copy, if copies are kept, and says where.
+    fn kept(&self, copy: Option<SessionCopy>) -> Option<String> {
+        let kept = self.plan.keep.as_ref()?.write(&copy?);
+        Some(kept.map_or_else(|error| error.to_string(), |kept| kept.to_string()))
     }
 
     /// Whether there is nothing more to play.
@@ -227,6 +272,8 @@ impl Player {
             scores: pong.map(score).unwrap_or_default(),
             omissions: peer.map_or(0, |peer| peer.stats().omissions),
             verdict: peer.map(Peer::diagnostics).unwrap_or_default().verdict(),
+            brought: peer.and_then(Peer::brought).map(copies::tell),
+            saved: self.kept(peer.and_then(|peer| peer.copy(&self.plan.session))),
         }
     }
 
@@ -278,6 +325,9 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
         let trace = Trace::create(path).map_err(|error| PlayError::Trace { path: path.clone(), error })?;
         caller.set_trace(Rc::new(RefCell::new(trace)));
     }
+    if let Some(copy) = &plan.bring {
+        caller.client_mut().bring(copy.clone());
+    }
     let terminal = Terminal::open().map_err(PlayError::Terminal)?;
     let mut player = Player::new(plan, url.to_string(), terminal);
     let mut hangups = signals::Signals::hangups();
@@ -286,6 +336,7 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
         let now = clock.now();
         caller.drain(|peer, _| player.input(now, peer));
         player.read_keys(now, caller.client().side().and_then(wall_of));
+        player.keep_copy(now, || caller.client().copy());
         let trouble = player.trouble(url, &caller);
         if trouble.is_some() || player.is_over() {
             break trouble;
@@ -305,11 +356,15 @@ pub async fn play_pong(url: &Locator, key: &AccessKey, plan: PlayPlan) -> Result
     if caller.client().side().is_some() {
         config::remember_relay(url);
     }
-    match (player.failed.take(), trouble) {
-        (Some(error), _) => Err(PlayError::Terminal(error)),
-        (None, Some(trouble)) => Err(trouble),
-        (None, None) => Ok(player.report(leave(caller, clock).await.as_ref())),
-    }
+    let error = match (player.failed.take(), trouble) {
+        (Some(error), _) => PlayError::Terminal(error),
+        (None, Some(trouble)) => trouble,
+        (None, None) => return Ok(player.report(leave(caller, clock).await.as_ref())),
+    };
+    Err(match player.kept(caller.client().copy()) {
+        Some(saved) => PlayError::Saved { error: Box::new(error), saved },
+        None => error,
+    })
 }
 
 /// Leaves, and waits until the relay has been told.

@@ -118,6 +118,7 @@ impl Script {
             seat: Some(seat),
             listed: false,
             resume: None,
+            bring: None,
         }
     }
 }

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use sametick_lockstep::inquiry::Report;
 use sametick_lockstep::relay::SessionKey as RelayKey;
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
-use sametick_lockstep::session::{Facts, STORED_AS, SessionId};
+use sametick_lockstep::session::{self, Facts, STORED_AS, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
-use sametick_store::log::{FileLog, Header, LogEncoder, LogEvent, Position, Scribe, ScribeOptions};
+use sametick_store::log::{
+    FileLog, Header, LogEncoder, LogEvent, MAX_BEGINNING_BYTES, Position, Scribe, ScribeOptions,
+};
 use sametick_store::saves::{Mode, Save, SaveInfo, SessionKey};
 use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
@@ -25,6 +27,9 @@ use crate::trail::{Tape, Trail};
 
 /// What is in the folder of a session.
 const LOG: &str = "log";
+
+/// Where a state is kept that the log itself begins with.
+const IN_LOG: &str = "log";
 
 /// What a log is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +73,8 @@ struct Ends {
     bell: Bell,
 }
 
-fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
+/// The header of the log of a session that begins at its beginning.
+pub(crate) fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
     Header {
         game: facts.game.clone(),
         build: facts.build,
@@ -202,15 +208,42 @@ impl Recorder {
         }
     }
 
+    /// A session begins with a copy that a peer has brought: so does its log, which has the state of it, and it is saved as it is.
+    pub fn begin_after(&mut self, id: SessionId, facts: &Facts, started_unix_ms: u64, save: &session::Save) {
+        let place = Place::Session(id);
+        let header = header_of(facts, started_unix_ms);
+        let key = key_of(place, &header);
+        let path = self.data.join(key.log());
+        let position = Position::after(save.tick, save.table.taken());
+        match self.scribe.create_after(&path, &header, position, &save.state) {
+            Ok(recording) => {
+                let (session, tick, hash) = (&facts.name, save.tick.0, save.hash);
+                tracing::info!(session, tick, log = %path.display(), "a session goes on from a copy that a player has brought");
+                self.keep(place, key, &header, recording);
+                self.record(place, &Record::Resumed { unix_ms: unix_ms() });
+                self.record(place, &Record::Snapshot { tick: save.tick, hash, place: IN_LOG.into() });
+                self.save(place, (save.tick, hash), save.state.clone(), save.table.to_bytes());
+            }
+            Err(error) => tracing::error!(session = facts.name, %error, "a session is not recorded"),
+        }
+    }
+
     /// A session goes on that was found, and so does its log; without one another begins after its save.
     pub fn resume(&mut self, place: Place, trail: Trail, seats: impl IntoIterator<Item = Seat>) {
         let last = trail.last();
-        let Trail { header, log, .. } = trail;
+        let Trail { header, log, save, .. } = trail;
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         let resumed = match log {
             Some(Tape { bytes, position, .. }) => Ok(self.scribe.resume_at(&path, &header, position, &bytes)),
-            None => self.scribe.create_at(&path, &header, Position::after(last, seats)),
+            None => {
+                let (position, state) = (Position::after(last, seats), save.map(|save| save.state));
+                let state = state.filter(|state| (1..=MAX_BEGINNING_BYTES).contains(&state.len()));
+                match state {
+                    Some(state) => self.scribe.create_after(&path, &header, position, &state),
+                    None => self.scribe.create_at(&path, &header, position),
+                }
+            }
         };
         match resumed {
             Ok(recording) => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Found, Input, Output, Relay, RelayConfig, SessionKey};
-use sametick_lockstep::session::{Member, Participant, Session};
+use sametick_lockstep::session::{Member, Participant, Session, SessionId};
 use sametick_lockstep::terms::Terms;
 use sametick_sim::{SchemaHash, Tick};
 use sametick_store::saves::Mode;
@@ -36,13 +36,20 @@ type Find = (Found, Option<Box<Trail>>);
 fn find_of(key: &SessionKey, sought: Sought) -> Find {
     match sought {
         Sought::New(uid) => (Found::New { uid }, None),
+        Sought::Spoilt(uid) => (Found::Spoilt { uid }, None),
         Sought::Kept(trail) => match trail.kept() {
             Ok(kept) => (Found::Kept(Box::new(kept)), Some(trail)),
             Err(why) => {
                 tracing::error!(session = key.name, why, "a session cannot go on; another begins");
-                (Found::New { uid: unix_ms() }, None)
+                (Found::Spoilt { uid: unix_ms() }, None)
             }
         },
+    }
+}
+
+fn begin_replay(judge: &Judge, purpose: Purpose, relay: &Relay, (id, tick): (SessionId, Tick)) {
+    if let Some(session) = relay.session(id) {
+        judge.begin(purpose, id, session, tick);
     }
 }
 
@@ -250,6 +257,12 @@ impl RelaySide {
                     recorder.resume(Place::Session(id), *trail, session.history().table().taken());
                 }
             }
+            Output::Brought(id) => {
+                let session = relay.session(id);
+                if let Some((session, save)) = session.and_then(|session| Some((session, session.save()?))) {
+                    recorder.begin_after(id, session.facts(), session.started_unix_ms(), save);
+                }
+            }
             Output::Record(id, record) => recorder.record(Place::Session(id), &record),
             Output::Closed(id, tick) => {
                 let Some(session) = relay.session(id) else { return };
@@ -261,16 +274,8 @@ impl RelaySide {
                 }
             }
             Output::Ended(id) => recorder.end(Place::Session(id)),
-            Output::Judge(id, tick) => {
-                if let Some(session) = relay.session(id) {
-                    judge.begin(Purpose::Dispute, id, session, tick);
-                }
-            }
-            Output::WantSave(id, tick) => {
-                if let Some(session) = relay.session(id) {
-                    judge.begin(Purpose::Save, id, session, tick);
-                }
-            }
+            Output::Judge(id, tick) => begin_replay(judge, Purpose::Dispute, relay, (id, tick)),
+            Output::WantSave(id, tick) => begin_replay(judge, Purpose::Save, relay, (id, tick)),
             Output::Save(id) => {
                 if let Some(save) = relay.session(id).and_then(Session::save) {
                     recorder.save(

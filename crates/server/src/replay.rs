@@ -457,10 +457,10 @@ pub fn game_of<'a>(log: &LogFile, games: &'a Games) -> Result<&'a dyn AnyGame, R
     Ok(game)
 }
 
-/// The state before the first tick of a log; that of the save beside it if the log lacks its beginning.
+/// The state before the first tick of a log; that of the save in it or beside it if the log lacks its beginning.
 fn begin(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
     if log.header().first_tick > Tick(1) {
-        return beginning::from_save(log, game);
+        return beginning::of_part(log, game);
     }
     let setup = |error| ReplayError::Setup { path: log.path().to_owned(), error };
     game.begin(&log.header().setup).map_err(setup)

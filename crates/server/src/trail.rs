@@ -112,9 +112,7 @@ impl Trail {
 
     /// What was said when it began.
     pub fn facts(&self) -> Facts {
-        let Header { game, build, commit, schema, setup, seed, rate, seats, session, listed, .. } =
-            self.header.clone();
-        Facts { name: session, game, build, commit, schema, setup, seed, rate, seats, listed }
+        facts_of(self.header.clone())
     }
 
     /// The same as a relay goes on with it.
@@ -129,7 +127,7 @@ impl Trail {
         let restarts = self.log.as_ref().map_or(0, |log| log.restarts);
         // Without its log nobody can tell any more which claims are from before it was last taken up: none is good.
         let uid = if self.log.is_some() { self.header.started_unix_ms } else { unix_ms() };
-        let mut kept = Kept::new(self.facts(), uid, restarts, save);
+        let mut kept = Kept::new(self.facts(), uid, restarts, save).started(self.header.started_unix_ms);
         let mut push = |tape: &Tape| -> Result<(), ReadError> {
             let mut reader =
                 LogReader::open(&tape.bytes[..]).map_err(|_| ReadError::Damaged { offset: 0 })?;
@@ -142,4 +140,10 @@ impl Trail {
         self.log.as_ref().map_or(Ok(()), &mut push).map_err(|error| error.to_string())?;
         Ok(kept)
     }
+}
+
+/// What a log says once about its session.
+pub(crate) fn facts_of(header: Header) -> Facts {
+    let Header { game, build, commit, schema, setup, seed, rate, seats, session, listed, .. } = header;
+    Facts { name: session, game, build, commit, schema, setup, seed, rate, seats, listed }
 }

@@ -16,6 +16,8 @@ mod check;
 mod cloud;
 #[path = "it/config.rs"]
 mod config;
+#[path = "it/copies.rs"]
+mod copies;
 #[path = "it/crowds.rs"]
 mod crowds;
 #[path = "it/data_folder.rs"]

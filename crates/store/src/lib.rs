@@ -1,4 +1,4 @@
-//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; `saves`, their states
+//! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; [save], the bytes of a state; `saves`, states
 //! and cold logs on shelves that several machines share; `players`, the database of who was where; and `catalog`, what a gateway knew.
 //!
 //! Save and log are the truth about a session. The formats are described in `docs/log.md` and `docs/saves.md`.
@@ -18,5 +18,6 @@ pub mod disk;
 pub mod log;
 #[cfg(feature = "players")]
 pub mod players;
+pub mod save;
 #[cfg(feature = "saves")]
 pub mod saves;

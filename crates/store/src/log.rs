@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod beginning;
 mod body;
 mod cursor;
 mod decoder;
@@ -43,11 +44,12 @@ mod timeline;
 mod window;
 mod writer;
 
+pub use beginning::MAX_BEGINNING_BYTES;
 pub use cursor::{Checks, Records, Ticks};
 pub use encoder::{EncoderOptions, FrameInfo, LogEncoder, PushError};
 #[cfg(feature = "saves")]
 pub(crate) use frame::MAGIC;
-pub use frame::{FrameKind, VERSION};
+pub use frame::{FrameKind, VERSION, VERSION_WITH_STATE};
 pub use header::{BadHeader, Header};
 pub use reader::{LogReader, OpenError, ReadError, Summary, repair};
 pub use sametick_sim::record::{Leaving, Record, TickInputs};

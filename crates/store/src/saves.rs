@@ -28,13 +28,11 @@
 
 mod cold;
 mod folder;
-mod key;
 mod manifest;
 mod memory;
 mod place;
 #[cfg(feature = "s3")]
 mod s3;
-mod save;
 mod sessions;
 mod shelf;
 mod sync;
@@ -43,9 +41,12 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+pub use crate::save::{
+    BadSave, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, MAX_STATE_BYTES, MAX_TABLE_BYTES, Mode, SAVE_VERSION,
+    SESSIONS, Save, SaveInfo, SessionKey, TooLarge,
+};
 pub use cold::{ColdError, ColdFiles, ColdLog, Piece};
 pub use folder::FolderShelf;
-pub use key::{Mode, SESSIONS, SessionKey};
 pub use manifest::{
     BadManifest, MANIFEST_VERSION, MAX_SEGMENT_BYTES, MAX_SEGMENTS, Manifest, Segment, Unfit,
 };
@@ -53,10 +54,6 @@ pub use memory::{Commit, Faults, MemoryShelf};
 pub use place::{BadPlace, Place, S3Place};
 #[cfg(feature = "s3")]
 pub use s3::{S3Credentials, S3Options, S3Shelf};
-pub use save::{
-    BadSave, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, MAX_STATE_BYTES, MAX_TABLE_BYTES, SAVE_VERSION, Save,
-    SaveInfo, TooLarge,
-};
 pub use sessions::{Retention, Shelved, delete_session, describe_save, list_sessions, retain};
 pub use shelf::{
     AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,

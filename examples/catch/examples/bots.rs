@@ -20,8 +20,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let plan = RoomPlan::<Catch> { room, crowd, setup, seed, seats, player };
         println!("{}", play_room(&url, &key, plan).await?);
     } else {
-        let (session, flip) = ("den".into(), None);
-        let plan = LockstepPlan::<Catch> { session, crowd, setup, seed, seats, autopilot, flip };
+        let (session, flip, bring, keep) = ("den".into(), None, None, None);
+        let plan = LockstepPlan::<Catch> { session, crowd, setup, seed, seats, autopilot, flip, bring, keep };
         println!("{}", play_lockstep(&url, &key, plan).await?);
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Our peer, with a relay that only exists as the messages it would send.
 
-use sametick_lockstep::message::{CHECK_EVERY, Claim, Pace, ToPeer, put, put_ticks, to_bytes};
+use sametick_lockstep::message::{About, CHECK_EVERY, Claim, Pace, ToPeer, put, put_ticks, to_bytes};
 use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_sim::{Inputs, Seat, Tick, Time};
@@ -60,6 +60,7 @@ impl<const WORDS: usize> Ours<WORDS> {
             rate: 60,
             claim,
             save: None,
+            about: About::default(),
         };
         peer.handle(Time::ZERO, Input::Message(Channel::Control, &to_bytes(&welcome))).expect("a welcome");
         let mut ours = Ours {

@@ -33,12 +33,25 @@ fn hash() -> impl Strategy<Value = StateHash> {
 fn join() -> impl Strategy<Value = Join> {
     let texts = (text(), text(), text());
     let numbers = (any::<u64>(), any::<u16>(), any::<u16>(), any::<u16>(), any::<bool>());
-    let back = (any::<bool>(), option::of((claim(), tick())));
+    let back = (any::<bool>(), option::of((claim(), tick())), option::of((head(), any::<u64>())));
     (texts, numbers, bytes(), seat(), back).prop_map(|((game, commit, name), numbers, setup, seat, back)| {
         let (seed, rate, seats, wait_for, watch) = numbers;
         let (listed, resume) = (back.0, back.1.map(|(claim, have)| Resume { claim, have }));
-        Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume }
+        let bring = back.2.map(|(save, started_unix_ms)| Bring { save, started_unix_ms });
+        Join { game, commit, setup, seed, rate, seats, wait_for, name, watch, seat, listed, resume, bring }
     })
+}
+
+fn about() -> impl Strategy<Value = About> {
+    (any::<u64>(), any::<u16>(), any::<bool>(), text(), any::<u64>()).prop_map(
+        |(seed, seats, listed, commit, started_unix_ms)| About {
+            seed,
+            seats,
+            listed,
+            commit,
+            started_unix_ms,
+        },
+    )
 }
 
 fn claim() -> impl Strategy<Value = Claim> {
@@ -103,11 +116,11 @@ fn to_relay() -> impl Strategy<Value = ToRelay> {
 }
 
 fn to_peer() -> impl Strategy<Value = ToPeer> {
-    let welcome =
-        (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim(), option::of(head()));
+    let save = (option::of(head()), about());
+    let welcome = (seat(), (tick(), tick()), any::<i64>(), bytes(), any::<u16>(), claim(), save);
     prop_oneof![
-        welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim, save)| {
-            ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save }
+        welcome.prop_map(|(seat, (closed, first), age_us, setup, rate, claim, (save, about))| {
+            ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save, about }
         }),
         tick().prop_map(|tick| ToPeer::GiveSave { tick }),
         (tick(), any::<u32>(), any::<u32>()).prop_map(|(tick, offset, bytes)| ToPeer::GivePiece {

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 use crate::play::Play;
 
 /// No larger part of a save is given at once, whatever is asked for.
-const MAX_PIECE: usize = 4 * PIECE_BYTES;
+pub(super) const MAX_PIECE: usize = 4 * PIECE_BYTES;
 
 impl<G: Game> Peer<G> {
     /// What the relay says about saves: its own, or one that it wants.

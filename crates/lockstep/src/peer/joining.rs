@@ -55,12 +55,13 @@ impl<G: Game> Peer<G> {
 
     /// The relay lets it in: with a save, or with the ticks that it lacks.
     pub(super) fn on_welcome(&mut self, welcome: ToPeer) -> Result<(), Malformed> {
-        let ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save } = welcome else {
+        let ToPeer::Welcome { seat, closed, first, age_us, setup, rate, claim, save, about } = welcome else {
             return Err(Malformed::Forbidden("the first message of a relay is Welcome or Refused"));
         };
         if u32::from(rate) != G::RATE.per_second() || seat.is_some_and(|seat| seat.index() >= MAX_SEATS) {
             return Err(Malformed::Forbidden("a welcome has the game's rate and a seat below 32"));
         }
+        self.note_session(about, &setup, (&claim, closed), save.as_ref());
         // What it has of another session is of no use here, and must not be taken for this one's when it comes back.
         // The same if the session was taken up again since, and what it has is not even gone back from.
         let is_void =

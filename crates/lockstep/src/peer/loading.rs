@@ -173,11 +173,17 @@ impl<G: Game> Peer<G> {
             return Err(Malformed::Forbidden("a save has at most 8 MiB"));
         }
         let before = self.loading.take().filter(|loading| loading.head == head);
-        let bytes = before.map(|loading| loading.bytes).unwrap_or_default();
+        let bytes = before.map(|loading| loading.bytes).or_else(|| self.copies.take_state(&head));
+        let bytes = bytes.unwrap_or_default();
+        let is_here = bytes.len() == head.bytes as usize;
         self.loading = Some(Loading { head, table, seat, closed, wanted: bytes.len(), bytes });
         self.backlog.clear();
         self.awaits_first = false;
         self.status = Status::CatchingUp;
+        if is_here {
+            self.load();
+            return self.use_early();
+        }
         self.want_pieces();
         Ok(())
     }
@@ -228,6 +234,20 @@ impl<G: Game> Peer<G> {
         let ask = ToRelay::Resend { from: head.tick.next() };
         self.tell(Channel::Control, &ask);
         self.asked_at = Some(self.now);
+    }
+
+    /// The state was wrong: goes on from this one.
+    pub(super) fn on_resync(&mut self, tick: Tick, state: &[u8]) -> Result<(), Malformed> {
+        self.backlog.clear();
+        let Some(play) = &mut self.play else { return Ok(()) };
+        let fields = play.resync(tick, state)?;
+        self.stats.resyncs += 1;
+        self.tell(Channel::Control, &ToRelay::Resynced { tick, fields });
+        // Ticks that were closed after the relay sent this may have been here already, and are gone with the state.
+        let ask = ToRelay::Resend { from: tick.next() };
+        self.tell(Channel::Control, &ask);
+        self.asked_at = Some(self.now);
+        self.use_early()
     }
 
     /// Simulates a slice of what was closed before, if there is any and it has not been done since something last happened.

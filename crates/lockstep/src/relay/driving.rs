@@ -18,6 +18,7 @@ impl Relay {
         let there = self.doors.iter().filter(|(_, door)| door.key == *key);
         let there: Vec<Member> = there.map(|(member, _)| *member).collect();
         self.looked_for.remove(key);
+        self.bringing.remove(key);
         for member in there {
             self.doors.remove(&member);
             self.outbox.push_bare(Output::Close(member, why));

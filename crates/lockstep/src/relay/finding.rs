@@ -1,5 +1,6 @@
 //! Those who want into a session that is not running wait until it is known what there is of it.
 
+use super::bringing::Number;
 use super::{Found, MAX_SESSIONS, Member, NO_ROOM, Output, Relay, SessionId, SessionKey};
 use crate::session::{JoinError, MAX_MEMBERS, refuse};
 use crate::terms::Wish;
@@ -19,34 +20,26 @@ impl Relay {
         }
         waiting.push((member, wish));
         door.waits = true;
-        if is_new {
-            self.outbox.push_bare(Output::Find(door.key.clone()));
+        let key = door.key.clone();
+        if is_new && self.config.finds {
+            self.outbox.push_bare(Output::Find(key));
+        } else if is_new {
+            self.begin_found(&key, Number { uid: self.next, is_spoilt: false });
         }
     }
 
     /// What there is of a session is known: those who wait for it come in.
     pub(super) fn on_found(&mut self, key: &SessionKey, found: Found) {
-        let Some(waiting) = self.looked_for.remove(key) else { return };
-        for (member, _) in &waiting {
-            if let Some(door) = self.doors.get_mut(member) {
-                door.waits = false;
-            }
-        }
-        let Some((first, wish)) = waiting.first() else { return };
-        let id = match found {
-            Found::New { uid } => self.begin(uid, *first, &wish.join),
-            Found::Kept(kept) => self.resume(key.clone(), *kept),
+        let kept = match found {
+            Found::New { uid } => return self.begin_found(key, Number { uid, is_spoilt: false }),
+            Found::Spoilt { uid } => return self.begin_found(key, Number { uid, is_spoilt: true }),
+            Found::Kept(kept) => kept,
         };
-        let Some(id) = id else {
-            for (member, _) in &waiting {
-                refuse(&mut self.outbox, *member, NO_ROOM);
-            }
-            return;
-        };
-        for (member, wish) in &waiting {
-            self.enter(id, *member, wish);
+        let waiting = self.take_waiting(key);
+        if !waiting.is_empty() {
+            let id = self.resume(key.clone(), *kept);
+            self.let_in(waiting, id);
         }
-        self.look_for_returning(id);
     }
 
     pub(super) fn look_for_returning(&mut self, id: SessionId) {

@@ -9,8 +9,8 @@ use sametick_wire::claims::{HOLD_US, Hold};
 use sametick_wire::identity::PlayerId;
 
 use crate::chair::Chair;
-use crate::facts::JoinError;
-use crate::message::{self, Seated, ToPeer};
+use crate::facts::{Facts, JoinError};
+use crate::message::{self, About, Seated, ToPeer};
 use crate::relay::Output;
 use crate::session::placing::Place;
 use crate::session::{
@@ -154,6 +154,7 @@ impl Session {
             setup: self.facts.setup.clone(),
             rate: self.facts.rate.per_second() as u16,
             claim: self.claim_of(member, seat),
+            about: self.about(),
         };
         send(out, member, Channel::Control, &welcome);
         let save = match source {
@@ -169,6 +170,13 @@ impl Session {
             Tick::ZERO => Stage::Level,
             _ => Stage::CatchingUp { since: now, needs: first, save, is_new },
         };
+    }
+
+    /// What a copy of the session says of it.
+    fn about(&self) -> About {
+        let Facts { seed, seats, listed, commit, .. } = &self.facts;
+        let (seed, seats, listed, commit) = (*seed, *seats, *listed, commit.clone());
+        About { seed, seats, listed, commit, started_unix_ms: self.started_unix_ms }
     }
 
     /// Tells everybody who takes part.

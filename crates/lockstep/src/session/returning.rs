@@ -126,8 +126,9 @@ impl Giver {
 impl Session {
     /// A session that goes on, once it is known who comes back to it. `first` is the first link to this relay.
     pub(crate) fn kept(id: SessionId, kept: Kept, first: Member, config: &RelayConfig) -> Session {
-        let Kept { facts, uid, restarts, save, history } = kept;
+        let Kept { facts, uid, started_unix_ms, restarts, save, history } = kept;
         let mut session = Session::new(id, uid, facts, 0, config);
+        session.started_unix_ms = started_unix_ms;
         session.recent = (0..GIVEN_TICKS).map(|_| Inputs::new()).collect();
         session.recent_after = history.last();
         session.history = history;
@@ -137,6 +138,13 @@ impl Session {
         }
         session.returning = Some(Returning { until: None, waiting: Vec::new(), asking: None });
         session
+    }
+
+    /// Nobody who sat there can show it, such as in a session that a peer has brought: nobody is waited for.
+    pub(crate) fn expect_nobody(&mut self, now: Time) {
+        if let Some(returning) = &mut self.returning {
+            returning.until = Some(now);
+        }
     }
 
     /// Whether it waits for those who sat there.

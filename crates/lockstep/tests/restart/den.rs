@@ -179,6 +179,7 @@ pub fn join(member: u64) -> Join {
         seat: None,
         listed: false,
         resume: None,
+        bring: None,
     }
 }
 

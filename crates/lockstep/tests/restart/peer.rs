@@ -1,7 +1,7 @@
 //! A peer of a session that is taken up again.
 
 use postcard_schema::Schema;
-use sametick_lockstep::message::{self, ToPeer, ToRelay, put_ticks, read_inputs};
+use sametick_lockstep::message::{self, About, ToPeer, ToRelay, put_ticks, read_inputs};
 use sametick_lockstep::peer::{self, JoinAs, MAX_PREDICTED, Peer};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_lockstep::session::START_DELAY_US;
@@ -76,6 +76,7 @@ fn welcome(closed: u32, first: u32, age_us: i64) -> ToPeer {
         rate: 60,
         claim,
         save: None,
+        about: About::default(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use sametick_arena::{Arena, Input, Walk};
+use sametick_client::SessionCopy;
 use sametick_pong::Pong;
 use sametick_sim::{Game, Rng, Seat, Tick};
 use sametick_transport::clock::random;
@@ -16,6 +17,7 @@ use sametick_wire::hex::read_hex;
 use super::{Crowd, LockstepPlan, RoomPlan, RoomPlayer, play_lockstep, play_room};
 use crate::cli::{ClientArgs, CommandError};
 use crate::config;
+use crate::copies::{self, CopyArgs, CopyError, Keep, read_copy};
 
 /// Bots of one process, at most: an address may call 256 times at once, and then 32 times a second.
 const MAX_BOTS: i64 = 250;
@@ -28,6 +30,8 @@ pub(crate) enum BotGame {
 Examples:
   sametick bot pong --connect udp://127.0.0.1:7777 --count 4 --seconds 10
   sametick bot pong --connect quic://HOST:7778?cert=HASH --netem \"rtt=100ms,jitter=20ms,loss=5%\" --json
+  sametick bot pong --session friday --save copies/        keep a copy of the session at the end
+  sametick bot pong --session friday --bring copies/       begin with it where the server has nothing of the session
 
 Ends with an error if any two players disagree.")]
     Pong(PongArgs),
@@ -64,9 +68,12 @@ struct CommonArgs {
     #[arg(long, value_name = "URL")]
     connect: Option<Locator>,
 
-    /// The session to meet in
-    #[arg(long, value_name = "NAME", default_value = "bots")]
-    session: String,
+    /// The session to meet in [default: bots, or that of --bring]
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+
+    #[command(flatten)]
+    copies: CopyArgs,
 
     /// Play for a member of a session of the lobby: the pass that member was told, with the game's place as --session or --room
     #[arg(long, value_name = "HEX", requires = "connect", conflicts_with = "count")]
@@ -140,18 +147,33 @@ impl CommonArgs {
         Crowd { count, seconds, netem, patience, pass: pass.map(|Pass(bytes)| bytes), trace }
     }
 
+    /// The copy that is to be brought, if it can be: it has a seat for everybody.
+    fn brought<G: Game>(&self, count: u32, seats: Option<u16>) -> Result<Option<SessionCopy>, CopyError> {
+        let Some(place) = &self.copies.bring else { return Ok(None) };
+        if self.pass.is_some() {
+            return Err(CopyError::InLobby);
+        }
+        let copy = read_copy::<G>(place, self.session.as_deref())?;
+        copies::check_seats(&copy, place, (u16::try_from(count).unwrap_or(u16::MAX), seats))?;
+        Ok(Some(copy))
+    }
+
     /// Plays in a session.
     async fn play_lockstep<G: Game>(
         &self,
         crowd: Crowd,
         (setup, seed, seats): (G::Setup, u64, u16),
+        bring: Option<SessionCopy>,
         autopilot: fn(&G, Seat) -> G::Input,
     ) -> Result<ExitCode, CommandError>
     where
         G::Input: Default,
     {
-        let (session, flip) = (self.session.clone(), self.flip_bit.map(Tick));
-        let plan = LockstepPlan::<G> { session, crowd, setup, seed, seats, autopilot, flip };
+        let flip = self.flip_bit.map(Tick);
+        let brought = bring.as_ref().map(|copy| copy.facts.name.as_str());
+        let session = self.session.as_deref().or(brought).unwrap_or("bots").to_owned();
+        let keep = self.copies.save.as_deref().map(Keep::at);
+        let plan = LockstepPlan::<G> { session, crowd, setup, seed, seats, autopilot, flip, bring, keep };
         let relay = config::relay_or_last(self.connect.as_ref())?;
         let report = play_lockstep(&relay, &self.client.key()?, plan).await?;
         config::remember_relay(&relay);
@@ -166,8 +188,9 @@ impl PongArgs {
         let players = self.players.unwrap_or(least).max(least);
         let seed = u64::from_le_bytes(random());
         let setup = sametick_pong::Setup { seed, players, ..Default::default() };
-        let plan = (setup, seed, players.into());
-        self.common.play_lockstep::<Pong>(self.common.crowd(self.count), plan, sametick_pong::autopilot).await
+        let (plan, crowd) = ((setup, seed, players.into()), self.common.crowd(self.count));
+        let bring = self.common.brought::<Pong>(self.count, self.players.map(u16::from))?;
+        self.common.play_lockstep::<Pong>(crowd, plan, bring, sametick_pong::autopilot).await
     }
 }
 
@@ -180,9 +203,12 @@ impl ArenaArgs {
         let setup = sametick_arena::Setup { seed, seats, bots: self.house_bots, ..default };
         let crowd = common.crowd(self.count);
         let Some(room) = self.room.clone() else {
-            let plan = (setup, seed, seats);
-            return common.play_lockstep::<Arena>(crowd, plan, sametick_arena::autopilot).await;
+            let (plan, bring) = ((setup, seed, seats), common.brought::<Arena>(self.count, self.players)?);
+            return common.play_lockstep::<Arena>(crowd, plan, bring, sametick_arena::autopilot).await;
         };
+        if common.copies.save.is_some() || common.copies.bring.is_some() {
+            return Err(CopyError::InRoom.into());
+        }
         let player =
             if self.light { RoomPlayer::Light(wander) } else { RoomPlayer::Pilot(sametick_arena::pilot) };
         let plan = RoomPlan::<Arena> { room, crowd, setup, seed, seats, player };

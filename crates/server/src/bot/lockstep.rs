@@ -1,8 +1,9 @@
 //! Headless players of lockstep sessions. They play, and compare what they ended up with.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use sametick_client::{Progress, Side, Standing};
+use sametick_client::{Progress, SessionCopy, Side, Standing};
 use sametick_lockstep::diagnostics::{Diagnostics, Level, Reading};
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_sim::diff::differences;
@@ -17,7 +18,8 @@ use sametick_wire::side::{Input, Output};
 use sametick_wire::{Channel, Malformed, Time};
 use serde::Serialize;
 
-use super::{Bot, BotError, Crowd, name_of, run};
+use super::{Bot, BotError, Copies, Crowd, name_of, run};
+use crate::copies::{self, Keep};
 
 /// How many confirmed ticks back players compare their states.
 const COMPARED: usize = 120;
@@ -39,6 +41,10 @@ pub struct LockstepPlan<G: Game> {
     pub autopilot: fn(&G, Seat) -> G::Input,
     /// After this tick a bit of the first bot's state is flipped: a test of what happens then.
     pub flip: Option<Tick>,
+    /// What the session begins with instead, if the server has nothing of it.
+    pub bring: Option<SessionCopy>,
+    /// Where a copy of the session is kept at the end, if anywhere.
+    pub keep: Option<Keep>,
 }
 
 /// What one bot ended up with.
@@ -87,6 +93,10 @@ pub struct BotsReport {
     pub compared: usize,
     /// Each bot.
     pub bots: Vec<BotReport>,
+    /// What became of the copy that they brought.
+    pub brought: Option<String>,
+    /// Where a copy of the session is kept.
+    pub saved: Option<String>,
 }
 
 impl std::fmt::Display for BotsReport {
@@ -108,6 +118,9 @@ impl std::fmt::Display for BotsReport {
             for reading in bot.readings.iter().filter(|reading| reading.level == Level::Concerning) {
                 writeln!(f, "    {reading}")?;
             }
+        }
+        for line in self.brought.iter().chain(&self.saved) {
+            writeln!(f, "  {line}")?;
         }
         let verdict = if self.agree { "all agree" } else { "THEY DISAGREE" };
         write!(f, "  {verdict} ({} states compared)", self.compared)
@@ -203,6 +216,14 @@ where
 
     fn take_token(&mut self, token: Token) {
         Side::take_token(&mut self.peer, token);
+    }
+
+    fn bring(&mut self, copy: SessionCopy) {
+        self.peer.bring(copy);
+    }
+
+    fn copy(&self, session: &str) -> Option<SessionCopy> {
+        self.peer.copy(session)
     }
 
     fn handle(&mut self, now: Time, input: Input<'_, G::Input>) -> Result<(), Malformed> {
@@ -313,14 +334,22 @@ pub async fn play_lockstep<G: Game>(
 where
     G::Input: Default,
 {
-    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, flip } = plan;
+    let LockstepPlan { session, crowd, setup, seed, seats, autopilot, flip, bring, keep } = plan;
     let wait_for = crowd.count as u16;
     let join = |number| {
         let (player, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
         let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
         Part::<G> { join, autopilot, flip }
     };
-    let bots = run::<Player<G>>(url, key, crowd, &session, join).await?;
+    let copies = Rc::new(Copies { bring, is_kept: keep.is_some(), ..Copies::default() });
+    let bots = run::<Player<G>>(url, key, crowd, (&session, copies.clone()), join).await;
+    let copy = copies.newest.take();
+    let saved = keep.zip(copy).map(|(keep, copy)| keep.write(&copy)).transpose();
+    // Also if the server is gone: that is when a copy is needed.
+    let saved = saved.map_err(BotError::from)?.map(|kept| kept.to_string());
+    let bots = bots.map_err(|error| error.with_copy(saved.as_deref()))?;
     let (agree, compared) = agreement(&bots);
-    Ok(BotsReport { url: url.to_string(), agree, compared, bots: bots.iter().map(Bot::report).collect() })
+    let brought = bots.iter().find_map(|bot| bot.side.peer.brought()).map(copies::tell);
+    let bots = bots.iter().map(Bot::report).collect();
+    Ok(BotsReport { url: url.to_string(), agree, compared, bots, brought, saved })
 }

@@ -1,5 +1,7 @@
 //! Headless players of authoritative rooms. They play by what they are told, and say how much that was.
 
+use std::rc::Rc;
+
 use sametick_client::{Progress, Side, Standing};
 use sametick_room::message::Join;
 use sametick_room::view::{Errors, JoinAs, View};
@@ -298,7 +300,11 @@ where
                 let join = JoinAs::<G> { name, commit, setup, seed, seats, watch: false, listed: true };
                 Part { join, seed, pilot }
             };
-            run::<Player<G>>(url, key, crowd, &room, join).await?.iter().map(Bot::report).collect()
+            run::<Player<G>>(url, key, crowd, (&room, Rc::default()), join)
+                .await?
+                .iter()
+                .map(Bot::report)
+                .collect()
         }
         RoomPlayer::Light(wander) => {
             let setup = to_canonical(&setup).expect("a setup serialises");
@@ -317,7 +323,11 @@ where
                 };
                 (join, wander)
             };
-            run::<Light<G>>(url, key, crowd, &room, join).await?.iter().map(Bot::report).collect()
+            run::<Light<G>>(url, key, crowd, (&room, Rc::default()), join)
+                .await?
+                .iter()
+                .map(Bot::report)
+                .collect()
         }
     };
     let played = bots.iter().all(|bot| bot.seat.is_some() && bot.updates > 0);

@@ -108,6 +108,7 @@ impl Stage {
             seat: None,
             listed: false,
             resume: None,
+            bring: None,
         };
         let bytes = message::to_bytes(&ToRelay::Join(join));
         self.handle(Input::Message(member, Channel::Control, &bytes));

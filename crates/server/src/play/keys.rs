@@ -25,6 +25,7 @@ pub enum Key {
     Space,
     Panel,
     Ghost,
+    Keep,
     Quit,
 }
 
@@ -48,6 +49,8 @@ pub enum Wish {
     TogglePanel,
     /// Show or hide the confirmed state.
     ToggleGhost,
+    /// Keep a copy of the session.
+    Keep,
 }
 
 /// Which keys are down.
@@ -86,6 +89,7 @@ impl Keyboard {
             }
             Key::D | Key::Panel => return (stroke == Stroke::Press).then_some(Wish::TogglePanel),
             Key::Ghost => return (stroke == Stroke::Press).then_some(Wish::ToggleGhost),
+            Key::Keep => return (stroke == Stroke::Press).then_some(Wish::Keep),
             Key::Quit => return (stroke == Stroke::Press).then_some(Wish::Quit),
         };
         match stroke {

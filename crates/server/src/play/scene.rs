@@ -48,6 +48,8 @@ pub struct Scene<'a> {
     pub omissions: u32,
     /// The figures, if they are to be shown.
     pub diagnostics: Option<&'a Diagnostics>,
+    /// What is said instead of what goes on, for a moment.
+    pub note: Option<&'a str>,
 }
 
 impl Scene<'_> {
@@ -254,7 +256,8 @@ fn draw_status(frame: &mut Frame, scene: &Scene<'_>) {
             words.push(format!("{} omitted", scene.omissions));
         }
     }
-    frame.write(1, row, &shortened(&words.join(" · "), frame.width() - 2), Ink::Faint);
+    let (words, ink) = scene.note.map_or((words.join(" · "), Ink::Faint), |note| (note.into(), Ink::Text));
+    frame.write(1, row, &shortened(&words, frame.width() - 2), ink);
 }
 
 fn draw_keys(frame: &mut Frame, scene: &Scene<'_>) {
@@ -267,7 +270,7 @@ fn draw_keys(frame: &mut Frame, scene: &Scene<'_>) {
         (Some(_), false) => format!("tap or hold {arrows} · space serve · "),
     };
     let panel = if sideways { 'i' } else { 'd' };
-    let keys = format!("{moves}{panel} figures · g ghost · q quit");
+    let keys = format!("{moves}{panel} figures · g ghost · k keep · q quit");
     frame.write(1, frame.height() - 1, &keys, Ink::Faint);
 }
 

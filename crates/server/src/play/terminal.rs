@@ -177,6 +177,7 @@ fn told(event: KeyEvent) -> Option<Told> {
             ' ' => Key::Space,
             'i' => Key::Panel,
             'g' => Key::Ghost,
+            'k' => Key::Keep,
             'q' => Key::Quit,
             _ => return None,
         },

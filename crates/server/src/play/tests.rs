@@ -56,6 +56,7 @@ fn scene(pong: &Pong, seat: Option<Seat>) -> Scene<'_> {
         rtt_us: Some(32_190),
         omissions: 0,
         diagnostics: None,
+        note: None,
     }
 }
 
@@ -103,6 +104,7 @@ proptest! {
             confirmed: Some((second.tick, second)),
             ghost,
             diagnostics: panel.then_some(&diagnostics),
+            note: None,
             ..scene(first, Some(Seat(seat)).filter(|seat| seat.0 < u16::from(players)))
         };
         let mut shown = Screen::new(usize::from(sizes[0].0), usize::from(sizes[0].1));

@@ -116,8 +116,18 @@ fn compared(
     })
 }
 
+/// The state that a log begins with which lacks its beginning: its own, or else that of the save beside it.
+pub fn of_part(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
+    let (path, first) = (log.path().to_owned(), log.header().first_tick);
+    let state = log.reader().state().map_err(|error| LogError::Open { path: path.clone(), error })?;
+    let Some(state) = state else { return from_save(log, game) };
+    let unreadable = |error: DecodeError| NotUsed::Unreadable(error.to_string());
+    let run = game.resume(Tick(first.0 - 1), &state).map_err(unreadable);
+    run.map_err(|why| ReplayError::Part { path, first, why })
+}
+
 /// The state of the save beside a log that lacks its beginning.
-pub fn from_save(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
+fn from_save(log: &mut LogFile, game: &dyn AnyGame) -> Result<Box<dyn Run>, ReplayError> {
     let unreadable = |error: DecodeError| NotUsed::Unreadable(error.to_string());
     let run = compared(log, game, Silence::Agrees)?
         .and_then(|save| game.resume(save.info.tick, &save.state).map_err(unreadable));

@@ -43,7 +43,9 @@ impl Past {
     /// What was found of a room. If that cannot be played to its end, another begins.
     pub(crate) fn of(sought: Sought, name: &str, games: &Games) -> Past {
         let trail = match sought {
-            Sought::New(started_unix_ms) => return Past::None(started_unix_ms),
+            Sought::New(started_unix_ms) | Sought::Spoilt(started_unix_ms) => {
+                return Past::None(started_unix_ms);
+            }
             Sought::Kept(trail) => trail,
         };
         let next_unix_ms = trail.header.started_unix_ms + 1;

@@ -176,7 +176,8 @@ impl<G: Playable> World<G> {
                     let state = self.replay(id, tick);
                     self.relay.handle(self.now, Input::Made(id, tick, state));
                 }
-                Output::Kick(..) => {}
+                // Nobody brings anything here; the other is for the relay itself.
+                Output::Brought(_) | Output::Kick(..) => {}
             }
         }
         self.message = message;

@@ -89,6 +89,7 @@ impl<'a, S: Source> Records<'a, S> {
         self.next = frame.next;
         match frame.kind {
             FrameKind::Header => Err(nonsense(FrameKind::Header, "a second header")),
+            FrameKind::State => Err(nonsense(FrameKind::State, "a state after the beginning")),
             FrameKind::Data => {
                 self.decoder.begin_data(frame.payload).map_err(|what| nonsense(frame.kind, what))?;
                 Ok(false)

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use sametick_sim::Tick;
 
+use super::beginning::{self, MAX_BEGINNING_BYTES};
 use super::body::{code_input, put_brought, put_end, put_event};
-use super::frame::{self, FrameKind, MAGIC, VERSION};
+use super::frame::{self, FrameKind, MAGIC, VERSION, VERSION_WITH_STATE};
 use super::group;
 use super::header::{BadHeader, Header};
 use super::model::Models;
@@ -102,6 +103,23 @@ impl LogEncoder {
     pub fn continued(header: &Header, position: Position) -> Result<LogEncoder, BadHeader> {
         let header = Header { first_tick: position.next_tick(), ..header.clone() };
         LogEncoder::start(&header, position.timeline)
+    }
+
+    /// The same, with the state that it goes on from: the log alone leads to every state after it.
+    ///
+    /// # Panics
+    /// If the state is empty or has more than [`MAX_BEGINNING_BYTES`](super::MAX_BEGINNING_BYTES).
+    pub fn after(header: &Header, position: Position, state: &[u8]) -> Result<LogEncoder, BadHeader> {
+        assert!((1..=MAX_BEGINNING_BYTES).contains(&state.len()), "no larger state is ever saved");
+        let mut encoder = LogEncoder::continued(header, position)?;
+        let version = MAGIC.len()..frame::PREAMBLE_LEN;
+        encoder.ready[version].copy_from_slice(&VERSION_WITH_STATE.to_le_bytes());
+        for frame in beginning::frames(state, encoder.offset) {
+            let start = encoder.ready.len();
+            encoder.ready.extend_from_slice(&frame);
+            encoder.announce(start);
+        }
+        Ok(encoder)
     }
 
     /// Goes on at the end of a log that is there.

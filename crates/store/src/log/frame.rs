@@ -14,6 +14,9 @@ pub(crate) const MAGIC: &[u8; 12] = b"sametick-log";
 /// The version of the format.
 pub const VERSION: u16 = 2;
 
+/// The same of a log that begins with a state. No flipped bit makes one of the two of the other.
+pub const VERSION_WITH_STATE: u16 = 4;
+
 /// Magic and version.
 pub(super) const PREAMBLE_LEN: usize = MAGIC.len() + 2;
 
@@ -35,6 +38,8 @@ pub enum FrameKind {
     Group,
     /// Ticks and events, coded with what the frames of the same group have taught so far.
     Data,
+    /// A part of the state that the log begins with. Right after the header, if at all.
+    State,
 }
 
 /// The beginning of a frame.
@@ -54,7 +59,7 @@ impl Head {
             0 => FrameKind::Header,
             1 => FrameKind::Group,
             2 => FrameKind::Data,
-            _ => return None,
+            _ => FrameKind::State,
         };
         let payload_len = usize::try_from(value >> 2).ok().filter(|&len| len <= MAX_PAYLOAD)?;
         Some(Head { kind, head_len: bytes.len().min(MAX_HEAD_LEN) - rest.len(), payload_len })
@@ -81,6 +86,7 @@ pub(super) fn put(out: &mut Vec<u8>, offset: u64, kind: FrameKind, payload: &[u8
         FrameKind::Header => 0,
         FrameKind::Group => 1,
         FrameKind::Data => 2,
+        FrameKind::State => 3,
     };
     put_varint(out, (payload.len() as u64) << 2 | kind);
     out.extend_from_slice(payload);

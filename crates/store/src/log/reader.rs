@@ -7,9 +7,10 @@ use sametick_sim::{Row, Tick};
 
 use crate::disk::{FsSource, Source};
 
+use super::beginning;
 use super::cursor::{Checks, Records, Ticks};
 use super::decoder::LogDecoder;
-use super::frame::{FrameKind, MAGIC, PREAMBLE_LEN, VERSION};
+use super::frame::{FrameKind, MAGIC, PREAMBLE_LEN, VERSION, VERSION_WITH_STATE};
 use super::group::GroupHead;
 use super::header::Header;
 use super::tail::{self, Tail};
@@ -33,7 +34,7 @@ pub enum OpenError {
     #[error("not a log of a session: it does not begin with \"sametick-log\"")]
     NotALog,
     /// It was made by another version.
-    #[error("a log of format version {found}; this build reads version {VERSION}")]
+    #[error("a log of format version {found}; this build reads versions {VERSION} and {VERSION_WITH_STATE}")]
     Version {
         /// The version it says.
         found: u16,
@@ -78,7 +79,9 @@ pub enum ReadError {
 pub struct LogReader<S> {
     pub(super) window: Window<S>,
     header: Header,
-    /// Where the first frame after the header begins.
+    /// Where the first frame of the state begins that the log begins with, if it does.
+    state_at: Option<u64>,
+    /// Where the first frame after the header and that state begins.
     pub(super) front: u64,
     pub(super) groups: Vec<GroupAt>,
     tail: Tail,
@@ -120,11 +123,11 @@ impl<S: Source> LogReader<S> {
     pub fn open(source: S) -> Result<LogReader<S>, OpenError> {
         let mut window = Window::new(source, STRETCH);
         let end = window.byte_len()?;
-        let (header, front) = open_header(&mut window, end)?;
+        let (header, state_at, front) = open_header(&mut window, end)?;
         let last = tail::find_last_group(&mut window, front, end)?;
         let first_tick = header.first_tick;
         let nothing = Tail { valid_bytes: front, torn_bytes: 0, last_tick: first_tick, ended: false };
-        let mut reader = LogReader { window, header, front, groups: Vec::new(), tail: nothing };
+        let mut reader = LogReader { window, header, state_at, front, groups: Vec::new(), tail: nothing };
         let valid = reader.valid_end(last.unwrap_or(front), end)?;
         reader.tail = Tail { valid_bytes: valid, torn_bytes: end - valid, ..nothing };
         reader.load_groups(last)?;
@@ -138,6 +141,20 @@ impl<S: Source> LogReader<S> {
     /// What is said once about the session.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The state before its first tick, if the log has it: canonical bytes. Otherwise a log that begins with tick 1 begins with the
+    /// setup, and another one with a save that lies elsewhere.
+    pub fn state(&mut self) -> Result<Option<Vec<u8>>, OpenError> {
+        let Some(at) = self.state_at else { return Ok(None) };
+        let mut state = Vec::new();
+        beginning::read(&mut self.window, at, self.front, |part| state.extend_from_slice(part))?;
+        Ok(Some(state))
+    }
+
+    /// Whether it has that state.
+    pub fn has_state(&self) -> bool {
+        self.state_at.is_some()
     }
 
     /// How the log ends.
@@ -258,7 +275,8 @@ impl<S: Source> LogReader<S> {
     }
 }
 
-fn open_header<S: Source>(window: &mut Window<S>, end: u64) -> Result<(Header, u64), OpenError> {
+/// The header, where the state begins that the log begins with, and where the first group does.
+fn open_header<S: Source>(window: &mut Window<S>, end: u64) -> Result<(Header, Option<u64>, u64), OpenError> {
     let preamble = window.bytes(0, PREAMBLE_LEN)?;
     if !preamble.iter().zip(MAGIC).all(|(ours, theirs)| ours == theirs) {
         return Err(OpenError::NotALog);
@@ -268,15 +286,22 @@ fn open_header<S: Source>(window: &mut Window<S>, end: u64) -> Result<(Header, u
         return Err(OpenError::NoHeader { bytes: end });
     };
     let found = u16::from_le_bytes(*version);
-    if found != VERSION {
-        return Err(OpenError::Version { found });
-    }
+    let has_state = match found {
+        VERSION => false,
+        VERSION_WITH_STATE => true,
+        _ => return Err(OpenError::Version { found }),
+    };
     let offset = PREAMBLE_LEN as u64;
     let nonsense = |what| ReadError::Nonsense { offset, kind: FrameKind::Header, what };
     let cut = match window.frame(offset, end) {
         Ok(frame) if frame.kind == FrameKind::Header => {
             let header = Header::from_bytes(frame.payload).ok_or_else(|| nonsense("not a header"))?;
-            return Ok((header, frame.next));
+            let next = frame.next;
+            if !has_state {
+                return Ok((header, None, next));
+            }
+            let front = beginning::read(window, next, end, |_| ())?;
+            return Ok((header, Some(next), front));
         }
         Ok(_) => return Err(nonsense("no header").into()),
         Err(Fault::Io(error)) => return Err(error.into()),

@@ -140,6 +140,17 @@ impl Scribe {
         Ok((self.create_file(path.into()), LogEncoder::continued(header, position)?))
     }
 
+    /// The same, with the state of that save.
+    pub fn create_after(
+        &self,
+        path: impl Into<PathBuf>,
+        header: &Header,
+        position: Position,
+        state: &[u8],
+    ) -> Result<(FileLog, LogEncoder), BadHeader> {
+        Ok((self.create_file(path.into()), LogEncoder::after(header, position, state)?))
+    }
+
     fn create_file(&self, path: PathBuf) -> FileLog {
         self.begin(move || {
             path.parent().map_or(Ok(()), std::fs::create_dir_all)?;

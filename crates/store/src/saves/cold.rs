@@ -12,9 +12,9 @@ use sametick_sim::record::{Record, TickInputs};
 
 use crate::log::{LogEncoder, LogReader, MAGIC as LOG_MAGIC, OpenError, PushError, ReadError};
 
-use super::key::SessionKey;
 use super::manifest::{BadManifest, MAX_SEGMENT_BYTES, Manifest, Segment, Unfit};
 use super::shelf::{AppendError, Condition, Content, PutError, Shelf, Trouble, Version};
+use crate::save::SessionKey;
 
 /// How many objects may be named after one tick: each is left by a crash.
 const MAX_NUMBERS: u16 = 1_000;

@@ -15,11 +15,11 @@ use sametick_sim::{StateHash, Tick};
 
 use crate::disk::sync_folder;
 
-use super::save::{MAX_PREFIX_BYTES, SaveInfo};
 use super::shelf::{
     AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,
     Version,
 };
+use crate::save::{MAX_PREFIX_BYTES, SaveInfo};
 
 /// Who replaces or deletes something below the root holds this.
 const LOCK: &str = ".lock";

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::key::{SESSIONS, SessionKey};
-use super::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
+use crate::save::{BadSave, MAX_PREFIX_BYTES, SESSIONS, SaveInfo, SessionKey};
+
 use super::shelf::{Listed, Shelf, Trouble};
 
 /// What is written to within this time may be a session that runs somewhere: they are saved every few minutes.

@@ -15,8 +15,8 @@
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::backoff::Backoff;
 
-use super::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
 use super::shelf::{Condition, Content, PutError, Shelf, Tag, Trouble, Version};
+use crate::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The log: bytes, round trips, damage, sizes, disks, comparison.
 
+mod beginning;
 mod bytes;
 mod damage;
 mod differences;

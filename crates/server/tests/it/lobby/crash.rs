@@ -70,6 +70,8 @@ async fn play(told: &Value) -> Result<BotsReport, BotError> {
         seats: 1,
         autopilot: |_, _| 0,
         flip: None,
+        bring: None,
+        keep: None,
     };
     play_lockstep(&url, &AccessKey::open(), plan).await
 }

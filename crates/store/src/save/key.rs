@@ -30,7 +30,7 @@ impl SessionKey {
     ///
     /// ```
     /// use sametick_sim::BuildId;
-    /// use sametick_store::saves::SessionKey;
+    /// use sametick_store::save::SessionKey;
     ///
     /// let key = SessionKey::of(BuildId::from_bytes([7; 16]), "ada's den", 1_800_000_000_000);
     /// assert_eq!(key.id(), "ada_s_den-1800000000000");

@@ -7,8 +7,12 @@
 //! Both CRCs cover everything before them. The first makes the head worth something by itself: who only wants to know which
 //! tick it is of reads no more than [`MAX_PREFIX_BYTES`].
 
+mod key;
+
 use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate, from_canonical, to_canonical};
 use serde::{Deserialize, Serialize};
+
+pub use key::{Mode, SESSIONS, SessionKey};
 
 use crate::log::{Header, MAX_NAME_BYTES, MAX_PLACE_BYTES, MAX_SETUP_BYTES};
 
@@ -44,7 +48,7 @@ pub const MAX_SAVE_BYTES: usize = MAX_PREFIX_BYTES + MAX_STATE_BYTES + MAX_TABLE
 pub struct SaveInfo {
     /// The name of the game.
     pub game: String,
-    /// The session, as its key has it: see [`SessionKey`](super::SessionKey).
+    /// The session, as its key has it: see [`SessionKey`].
     pub session_id: String,
     /// The name of the session.
     pub session: String,
