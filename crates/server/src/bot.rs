@@ -40,6 +40,8 @@ pub struct Crowd {
     pub patience: u64,
     /// What a member of a session shows to be let in to its game: there is one bot then.
     pub pass: Option<Vec<u8>>,
+    /// The git commit that this program was built from, for the log: [`commit!()`](crate::commit).
+    pub commit: &'static str,
 }
 
 /// Why there is no report.

@@ -53,6 +53,8 @@ pub struct PlayPlan {
     pub setup: Setup,
     /// A bad network in front of the link, and its seed.
     pub netem: Option<(Profile, u64)>,
+    /// The git commit that this program was built from, for the log.
+    pub commit: &'static str,
 }
 
 /// How it was.
@@ -242,7 +244,7 @@ fn join_of(plan: &PlayPlan) -> JoinAs<Pong> {
         seats: players.into(),
         wait_for: 1,
         name: plan.name.clone(),
-        commit: crate::COMMIT.into(),
+        commit: plan.commit.into(),
         watch: plan.watch,
         listed: true,
     }

@@ -68,11 +68,11 @@ struct Ends {
     bell: Bell,
 }
 
-fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
+fn header_of(facts: &Facts, commit: &str, started_unix_ms: u64) -> Header {
     Header {
         game: facts.game.clone(),
         build: facts.build,
-        commit: facts.commit.clone(),
+        commit: commit.into(),
         schema: facts.schema,
         setup: facts.setup.clone(),
         seed: facts.seed,
@@ -190,7 +190,7 @@ impl Recorder {
 
     /// A session has begun.
     pub fn begin(&mut self, place: Place, facts: &Facts, started_unix_ms: u64) {
-        let header = header_of(facts, started_unix_ms);
+        let header = header_of(facts, self.games.commit_of(facts), started_unix_ms);
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         match self.scribe.create(&path, &header) {
@@ -342,3 +342,6 @@ impl Recording {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -330,9 +330,10 @@ where
     let LockstepPlan { session, crowd, setup, seed, seats, autopilot, trace, flip } = plan;
     let create = |path: PathBuf| Trace::create(&path).map_err(|error| BotError::Trace { path, error });
     let trace = trace.map(create).transpose()?.map(|trace| Rc::new(RefCell::new(trace)));
-    let (name, wait_for): (Rc<str>, u16) = (session.as_str().into(), crowd.count as u16);
+    let (name, wait_for, commit): (Rc<str>, u16, _) =
+        (session.as_str().into(), crowd.count as u16, crowd.commit);
     let join = |number| {
-        let (player, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+        let (player, commit, setup) = (name_of(number), commit.into(), setup.clone());
         let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
         Part::<G> { join, session: name.clone(), autopilot, flip, trace: trace.clone() }
     };

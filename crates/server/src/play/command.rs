@@ -60,8 +60,8 @@ pub(crate) struct PlayArgs {
     client: ClientArgs,
 }
 
-/// Plays what was asked for.
-pub(crate) async fn play(game: &PlayGame) -> Result<(), CommandError> {
+/// Plays what was asked for, as a program of this git commit.
+pub(crate) async fn play(game: &PlayGame, commit: &'static str) -> Result<(), CommandError> {
     let PlayGame::Pong(args) = game;
     let relay = config::relay_or_last(args.connect.as_ref())?;
     let setup = Setup { seed: u64::from_le_bytes(random()), players: args.players, ..Default::default() };
@@ -71,6 +71,7 @@ pub(crate) async fn play(game: &PlayGame) -> Result<(), CommandError> {
         watch: args.watch,
         setup,
         netem: args.client.netem(),
+        commit,
     };
     let report = play_pong(&relay, &args.client.key()?, plan).await?;
     Ok(args.client.print(&report)?)
