@@ -11,11 +11,14 @@ use crate::workspace::Workspace;
 /// The version that `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
-/// Every workspace: the product's, and those that the tests and benchmarks have beside it.
-const MANIFESTS: &[&str] = &["Cargo.toml", "fuzz/Cargo.toml", "bench/Cargo.toml"];
-
-/// What can be judged without a network.
+/// The product's workspace, and what can be judged of it without a network.
+const PRODUCT: &str = "Cargo.toml";
 const CHECKS: &[&str] = &["bans", "licenses", "sources"];
+
+/// The workspaces that tests and benchmarks have beside it. cargo-deny cannot tell there which versions our own crates ask for, so
+/// bans are judged where they are at home.
+const BESIDE: &[&str] = &["fuzz/Cargo.toml", "bench/Cargo.toml"];
+const CHECKS_BESIDE: &[&str] = &["licenses", "sources"];
 
 /// Is there one, on the path or installed by [`run_long`]?
 pub fn is_installed(workspace: &Workspace) -> bool {
@@ -24,18 +27,17 @@ pub fn is_installed(workspace: &Workspace) -> bool {
 
 /// Checks every workspace and says what was checked.
 pub fn check(workspace: &Workspace) -> Result<String> {
-    for manifest in MANIFESTS {
-        shell::run(deny(workspace, manifest).args(["--hide-inclusion-graph"]).args(CHECKS))?;
+    shell::run(deny(workspace, PRODUCT).arg("check").args(CHECKS))?;
+    for manifest in BESIDE {
+        shell::run(deny(workspace, manifest).arg("check").args(CHECKS_BESIDE))?;
     }
     // Fetching is tried apart: without a network nothing is known, which is no finding.
-    if !shell::succeeds(deny_command(workspace, MANIFESTS[0]).args(["fetch", "db"])) {
-        return Ok(format!(
-            "{} ok; advisories unknown: their database cannot be fetched here",
-            CHECKS.join(", ")
-        ));
+    if !shell::succeeds(deny(workspace, PRODUCT).args(["fetch", "db"])) {
+        let checks = CHECKS.join(", ");
+        return Ok(format!("{checks} ok; advisories unknown: their database cannot be fetched here"));
     }
-    for manifest in MANIFESTS {
-        shell::run(deny(workspace, manifest).arg("advisories"))?;
+    for manifest in [PRODUCT].iter().chain(BESIDE) {
+        shell::run(deny(workspace, manifest).args(["check", "advisories"]))?;
     }
     Ok(format!("{} and advisories ok", CHECKS.join(", ")))
 }
@@ -54,15 +56,9 @@ pub fn run_long(workspace: &Workspace) -> Result<()> {
 }
 
 fn deny(workspace: &Workspace, manifest: &str) -> Command {
-    let mut command = deny_command(workspace, manifest);
-    command.arg("check");
-    command
-}
-
-fn deny_command(workspace: &Workspace, manifest: &str) -> Command {
     let mut command = Command::new(program(workspace).unwrap_or_else(|| "cargo-deny".into()));
-    command.current_dir(&workspace.root);
-    command.arg("--manifest-path").arg(workspace.root.join(manifest));
+    command.current_dir(&workspace.root).args(["--locked", "--log-level", "error", "--manifest-path"]);
+    command.arg(workspace.root.join(manifest));
     command
 }
 

@@ -55,7 +55,7 @@ const LAYERS: &[Layer] = &[
         "server",
         Kind::Lib,
         &["sim", "wire", "lockstep", "room", "session", "client", "store", "transport", GAMES],
-        &[],
+        &["build-id"],
     ),
     layer("bevy", Kind::Lib, &["client", "transport"], &[]),
     layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "room", "client", GAMES], &[]),

@@ -14,9 +14,13 @@
 //! `src`, dev- and build-dependencies, and the compiler and target, so that a browser bundle and a native binary of
 //! the same sources agree.
 //!
+//! The git commit is no part of the id: a commit that only changes docs gives the same build. A program says its commit apart
+//! from that, so that logs name what to check out: see [`emit_commit`].
+//!
 //! Two things it cannot see: files outside `src` pulled in by `include_str!` and friends (keep them in `src`), and
 //! which optional features are switched on (let a `Setup` decide how a game plays, not a feature).
 
+mod commit;
 mod digest;
 mod error;
 mod lock;
@@ -27,6 +31,7 @@ mod visit;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+pub use commit::{commit, emit_commit};
 pub use error::Error;
 
 /// The hash itself: 16 bytes, shown as 32 hexadecimal digits.

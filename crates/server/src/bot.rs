@@ -65,6 +65,8 @@ pub struct Crowd {
     pub pass: Option<Vec<u8>>,
     /// Every message goes into this file, if any.
     pub trace: Option<PathBuf>,
+    /// The git commit that this program was built from, for the log: [`commit!()`](crate::commit).
+    pub commit: &'static str,
 }
 
 /// Why there is no report.

@@ -2,7 +2,8 @@
 //!
 //! Sessions are [rehearsed](crate::games::AnyGame::rehearse), from setups and inputs of chance and with the game's autopilot if it has
 //! one. Each is put through the [sync-test](sametick_sim::sync_test), which simulates every tick again from the states
-//! before it, from clones and from saved bytes, and is then played on two threads that share nothing.
+//! before it, from clones and from saved bytes, and looks for fields that are not serialised; then each is played on two threads
+//! that share nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use clap::Args;
 use sametick_sim::Tick;
 use sametick_sim::diff::Difference;
 use sametick_store::disk::MemDisk;
-use sametick_store::log::LogWriter;
+use sametick_store::log::{Header, LogWriter};
 use serde::Serialize;
 
 use crate::cli::CommandError;
@@ -30,7 +31,8 @@ Examples:
   sametick check pong --sessions 100 --seed 7
   sametick check pong --keep pong.log && sametick replay pong.log --step
 
-Ends with an error if the game is not deterministic, and names the first tick and the fields that differ.")]
+Ends with an error if the game is not deterministic, and names the first tick and the fields that differ, or the fields that
+are not serialised.")]
 pub struct CheckArgs {
     /// The game
     #[arg(value_name = "GAME")]
@@ -135,8 +137,7 @@ fn check_session(game: &dyn AnyGame, plan: CheckPlan, seed: u64) -> Result<Optio
     match alone(|| game.sync_test(&rehearsal, plan.depth)) {
         Some(Ok(_)) => {}
         Some(Err(desync)) => {
-            let what = format!("the state differs after {}", desync.cause);
-            return failure(desync.tick, what, desync.differences, Some(rehearsal));
+            return failure(desync.tick, desync.cause.to_string(), desync.differences, Some(rehearsal));
         }
         None => return failure(last, panics + " when simulated again", vec![], Some(rehearsal)),
     }
@@ -175,16 +176,17 @@ pub fn check(args: &CheckArgs, games: &Games) -> Result<ExitCode, CommandError> 
     if let Some(path) = &args.keep {
         let last = || game.rehearse(args.seed.wrapping_add(args.sessions - 1), args.ticks);
         let kept = failure.as_ref().map_or_else(last, |failure| failure.rehearsal.clone());
-        kept.map_or(Ok(()), |rehearsal| keep(path, game, &rehearsal))?;
+        kept.map_or(Ok(()), |rehearsal| keep(path, (game, games.commit()), &rehearsal))?;
     }
-    let report = CheckReport::new(game, plan, failure.as_deref());
+    let report = CheckReport::new((game, games.commit()), plan, failure.as_deref());
     print(&report, args.json)?;
     Ok(if report.deterministic { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes a session as a log, in place of what was there.
-fn keep(path: &Path, game: &dyn AnyGame, rehearsal: &Rehearsal) -> std::io::Result<()> {
-    let log = LogWriter::new(MemDisk::new(), &rehearsal.header(game, "check"));
+/// Writes a session as a log of a program of this git commit, in place of what was there.
+fn keep(path: &Path, (game, commit): (&dyn AnyGame, &str), rehearsal: &Rehearsal) -> std::io::Result<()> {
+    let header = Header { commit: commit.into(), ..rehearsal.header(game, "check") };
+    let log = LogWriter::new(MemDisk::new(), &header);
     let mut log = log.map_err(std::io::Error::other)?;
     for record in &rehearsal.records(game) {
         log.push(record).map_err(std::io::Error::other)?;
@@ -197,6 +199,8 @@ fn keep(path: &Path, game: &dyn AnyGame, rehearsal: &Rehearsal) -> std::io::Resu
 struct CheckReport {
     game: &'static str,
     build: String,
+    /// The git commit of the program; empty if it is not known.
+    commit: &'static str,
     deterministic: bool,
     sessions: u64,
     ticks: u32,
@@ -214,11 +218,16 @@ struct FailureReport {
 }
 
 impl CheckReport {
-    fn new(game: &dyn AnyGame, plan: CheckPlan, failure: Option<&Failure>) -> CheckReport {
+    fn new(
+        (game, commit): (&dyn AnyGame, &'static str),
+        plan: CheckPlan,
+        failure: Option<&Failure>,
+    ) -> CheckReport {
         let CheckPlan { ticks, sessions, seed, depth } = plan;
         CheckReport {
             game: game.name(),
             build: game.build().to_string(),
+            commit,
             deterministic: failure.is_none(),
             sessions,
             ticks,
@@ -236,8 +245,12 @@ impl CheckReport {
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CheckReport { game, build, sessions, ticks, depth, .. } = self;
-        write!(f, "{game} of build {}: ", &build[..8])?;
+        let CheckReport { game, build, commit, sessions, ticks, depth, .. } = self;
+        write!(f, "{game} of build {}", &build[..8])?;
+        if let Some(short) = commit.get(..8) {
+            write!(f, " (commit {short})")?;
+        }
+        f.write_str(": ")?;
         let Some(FailureReport { seed, tick, what, fields }) = &self.failure else {
             return write!(
                 f,

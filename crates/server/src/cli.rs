@@ -335,9 +335,9 @@ pub fn run(command: Command, games: &Games) -> Result<ExitCode, CommandError> {
             runtime.block_on(serve_pings(&args))?;
         }
         Some(What::Relay(args)) => runtime.block_on(serve_relay(&args, games))?,
-        Some(What::Play(game)) => runtime.block_on(play(&game))?,
-        Some(What::Bot(game)) => return runtime.block_on(play_bots(&game)),
-        Some(What::Load(command)) => return runtime.block_on(load(&command)),
+        Some(What::Play(game)) => runtime.block_on(play(&game, games.commit()))?,
+        Some(What::Bot(game)) => return runtime.block_on(play_bots(&game, games.commit())),
+        Some(What::Load(command)) => return runtime.block_on(load(&command, games.commit())),
         Some(What::Check(args)) => return check(&args, games),
         Some(What::Replay(args)) => return replay(&args, games),
         Some(What::Recite(args)) => {

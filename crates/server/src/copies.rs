@@ -246,7 +246,7 @@ fn save_of(copy: &SessionCopy, saved_unix_ms: u64) -> Save {
     let SessionCopy { facts, started_unix_ms, save } = copy;
     let key = SessionKey::of(facts.build, &facts.name, *started_unix_ms);
     let (tick, hash) = (save.tick, save.hash);
-    let header = header_of(facts, *started_unix_ms);
+    let header = header_of(facts, &facts.commit, *started_unix_ms);
     let info = SaveInfo { tick, hash, saved_unix_ms, ..SaveInfo::of_log(&header, key.id()) };
     Save { info, state: save.state.clone(), table: save.table.to_bytes() }
 }

@@ -31,8 +31,11 @@ pub fn write(folder: &Path, log: &Path, facts: &Facts, report: &Report, games: &
         fs::write(folder.join("state-replayed.bin"), state)?;
     }
     fs::copy(log, folder.join("log"))?;
-    fs::write(folder.join("report.json"), to_json(facts, report, &fields).to_string() + "\n")?;
-    fs::write(folder.join("report.txt"), to_text(facts, report, &fields))?;
+    fs::write(
+        folder.join("report.json"),
+        to_json(facts, games.commit_of(facts), report, &fields).to_string() + "\n",
+    )?;
+    fs::write(folder.join("report.txt"), to_text(facts, games.commit_of(facts), report, &fields))?;
     Ok(summary(report, &fields))
 }
 
@@ -85,7 +88,7 @@ fn summary(report: &Report, fields: &[Difference]) -> String {
     }
 }
 
-fn to_text(facts: &Facts, report: &Report, fields: &[Difference]) -> String {
+fn to_text(facts: &Facts, commit: &str, report: &Report, fields: &[Difference]) -> String {
     let mut text = String::new();
     let mut line = |words: std::fmt::Arguments<'_>| {
         // A string takes everything.
@@ -93,7 +96,7 @@ fn to_text(facts: &Facts, report: &Report, fields: &[Difference]) -> String {
     };
     line(format_args!("{}", summary(report, fields)));
     line(format_args!(""));
-    line(format_args!("game     {} (build {}, commit {})", facts.game, facts.build, facts.commit));
+    line(format_args!("game     {} (build {}, commit {})", facts.game, facts.build, commit));
     line(format_args!("session  {}", facts.name));
     line(format_args!("found    by the check of tick {}", report.check.0));
     line(format_args!("first bad tick  {}", report.tick.0));
@@ -118,7 +121,7 @@ fn to_text(facts: &Facts, report: &Report, fields: &[Difference]) -> String {
     text
 }
 
-fn to_json(facts: &Facts, report: &Report, fields: &[Difference]) -> serde_json::Value {
+fn to_json(facts: &Facts, commit: &str, report: &Report, fields: &[Difference]) -> serde_json::Value {
     let witness = |(witness, file): (&Witness, String)| {
         json!({
             "seat": witness.seat.map(|seat| seat.0),
@@ -140,7 +143,7 @@ fn to_json(facts: &Facts, report: &Report, fields: &[Difference]) -> serde_json:
     json!({
         "game": facts.game,
         "build": facts.build.to_string(),
-        "commit": facts.commit,
+        "commit": commit,
         "session": facts.name,
         "check": report.check.0,
         "tick": report.tick.0,

@@ -42,6 +42,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use sametick_lockstep::session::Facts;
 use sametick_session::settings::{Mode, Settings};
 use sametick_sim::canon::DecodeError;
 use sametick_sim::diff::Difference;
@@ -58,7 +59,10 @@ pub use rehearsal::Rehearsal;
 
 /// The games a program knows. A copy is cheap.
 #[derive(Clone, Debug, Default)]
-pub struct Games(Arc<Vec<Box<dyn AnyGame>>>);
+pub struct Games {
+    all: Arc<Vec<Box<dyn AnyGame>>>,
+    commit: &'static str,
+}
 
 /// A game of any type.
 pub trait AnyGame: Send + Sync {
@@ -183,17 +187,37 @@ pub struct Unknown {
     pub builds: Vec<BuildId>,
     /// The games there are.
     pub names: Vec<&'static str>,
+    /// The git commit of the program, if it is known.
+    pub commit: &'static str,
 }
 
 impl Games {
     /// These games. [`games!`](crate::games!) is shorter.
     pub fn new(games: Vec<Box<dyn AnyGame>>) -> Games {
-        Games(Arc::new(games))
+        Games { all: Arc::new(games), commit: "" }
+    }
+
+    /// The program was built from this git commit: [`commit!()`](crate::commit), which [`games!`](crate::games!) says itself.
+    #[must_use]
+    pub fn with_commit(self, commit: &'static str) -> Games {
+        Games { commit, ..self }
+    }
+
+    /// The git commit that the program was built from; empty if its build script does not say it.
+    pub fn commit(&self) -> &'static str {
+        self.commit
+    }
+
+    /// The git commit to check out for the build of a session: the program's own if it has that build, or else what the
+    /// player said who began the session.
+    pub(crate) fn commit_of<'a>(&self, facts: &'a Facts) -> &'a str {
+        let is_ours = !self.commit.is_empty() && self.find(&facts.game, facts.build).is_ok();
+        if is_ours { self.commit } else { &facts.commit }
     }
 
     /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &dyn AnyGame> {
-        self.0.iter().map(|game| &**game)
+        self.all.iter().map(|game| &**game)
     }
 
     /// The game of a name in a build.
@@ -204,6 +228,7 @@ impl Games {
             build,
             builds: self.iter().filter(|game| game.name() == name).map(AnyGame::build).collect(),
             names: self.iter().map(AnyGame::name).collect(),
+            commit: self.commit,
         })
     }
 
@@ -214,7 +239,7 @@ impl Games {
 
     /// The newest build of a game: the one that was named last.
     pub fn named(&self, name: &str) -> Option<&dyn AnyGame> {
-        self.0.iter().rev().map(|game| &**game).find(|game| game.name() == name)
+        self.all.iter().rev().map(|game| &**game).find(|game| game.name() == name)
     }
 
     /// Whether sessions can be about this; what cannot be had is said in a sentence.
@@ -251,10 +276,15 @@ impl fmt::Debug for dyn AnyGame + '_ {
 impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let builds: Vec<String> = self.builds.iter().map(ToString::to_string).collect();
-        let Unknown { name, build, names, .. } = self;
+        let Unknown { name, build, names, commit, .. } = self;
+        let program = if commit.is_empty() { String::new() } else { format!(" (commit {commit})") };
         match (builds.is_empty(), names.is_empty()) {
             (false, _) => {
-                write!(f, "{name} of build {build} is not here; this program has {}", builds.join(", "))
+                write!(
+                    f,
+                    "{name} of build {build} is not here; this program{program} has {}",
+                    builds.join(", ")
+                )
             }
             (true, false) => write!(f, "{name:?} is no game of this program; it has {}", names.join(", ")),
             (true, true) => write!(f, "{name:?} is no game of this program; it has none"),
@@ -269,6 +299,8 @@ impl std::error::Error for Unknown {}
 /// [`Hosted`](sametick_sim::replica::Hosted) can also be played in authoritative [rooms](crate::rooms), after `; rooms`: in
 /// brackets stands how many seats these may have. Of one that is a [`Contest`](sametick_sim::contest::Contest) sessions can be
 /// made, after `; sessions`.
+///
+/// They also say which git commit the program is of, if the build script of its package does: see [`commit!`](crate::commit).
 ///
 /// ```
 /// use sametick::games;
@@ -292,5 +324,6 @@ macro_rules! games {
             $(let known = $crate::games!(@with known $with $([$range])?);)*
             ::std::boxed::Box::new(known)
         }),*])
+        .with_commit($crate::commit!())
     };
 }

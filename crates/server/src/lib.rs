@@ -63,6 +63,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+#[doc(inline)]
+pub use sametick_sim::commit;
+
 /// The whole `sametick` command, for these games: reads the arguments of the process and does what they say.
 #[expect(clippy::needless_pass_by_value, reason = "a binary says `main(games![MyGame])`")]
 pub fn main(games: games::Games) -> ExitCode {
@@ -76,6 +79,3 @@ pub fn main(games: games::Games) -> ExitCode {
         }
     }
 }
-
-/// The git commit this was built from; empty if it was not built from a repository.
-pub const COMMIT: &str = env!("SAMETICK_COMMIT");

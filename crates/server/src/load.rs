@@ -1,6 +1,7 @@
 //! `sametick load`: many people at once, none of whom is there. They find sessions, play them and leave, over and over, and a report
 //! says how long things took.
 
+mod member;
 mod people;
 mod report;
 mod table;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use tokio::task::LocalSet;
 
+use member::Place;
 pub use report::LoadReport;
 use report::Tally;
 use table::Table;
@@ -29,7 +31,8 @@ Examples:
   sametick load sessions --gateway 127.0.0.1:8080 --sessions 200 --idle --seconds 60 --json
 
 Each session has two players, of whom one does not move: a game takes about a quarter of a minute. With --idle nobody plays:
-sessions are created and joined once, and wait. Ends with an error if anything was refused or lost.")]
+sessions are created and joined once, and wait. A player whose connection is cut comes back, as a page does; the report says
+how many were cut and how long it took. Ends with an error if anything was refused, or a player was not back within a minute.")]
     Sessions(SessionsLoad),
 }
 
@@ -56,15 +59,16 @@ pub struct SessionsLoad {
     client: ClientArgs,
 }
 
-/// Puts a server under load, and reports.
-pub(crate) async fn load(command: &LoadCommand) -> Result<ExitCode, CommandError> {
+/// Puts a server under load from a program of this git commit, and reports.
+pub(crate) async fn load(command: &LoadCommand, commit: &'static str) -> Result<ExitCode, CommandError> {
     let LoadCommand::Sessions(args) = command;
     let tally = Rc::new(RefCell::new(Tally::default()));
     let began = Instant::now();
     let until = began + Duration::from_secs(args.seconds);
     let tables = LocalSet::new();
     for number in 0..args.sessions {
-        let table = Table::new(args.gateway.clone(), args.client.key()?, number, tally.clone());
+        let place = Place { gateway: args.gateway.clone(), key: args.client.key()?, tally: tally.clone() };
+        let table = Table::new(place, number, commit);
         let is_idle = args.idle;
         tables.spawn_local(
             async move { if is_idle { table.wait(until).await } else { table.play(until).await } },

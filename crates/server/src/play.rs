@@ -67,6 +67,8 @@ pub struct PlayPlan {
     pub bring: Option<SessionCopy>,
     /// Where a copy of the session is kept, if anywhere.
     pub keep: Option<Keep>,
+    /// The git commit that this program was built from, for the log.
+    pub commit: &'static str,
 }
 
 /// How it was.
@@ -303,7 +305,7 @@ fn join_of(plan: &PlayPlan) -> JoinAs<Pong> {
         seats: players.into(),
         wait_for: 1,
         name: plan.name.clone(),
-        commit: crate::COMMIT.into(),
+        commit: plan.commit.into(),
         watch: plan.watch,
         listed: true,
     }

@@ -74,11 +74,11 @@ struct Ends {
 }
 
 /// The header of the log of a session that begins at its beginning.
-pub(crate) fn header_of(facts: &Facts, started_unix_ms: u64) -> Header {
+pub(crate) fn header_of(facts: &Facts, commit: &str, started_unix_ms: u64) -> Header {
     Header {
         game: facts.game.clone(),
         build: facts.build,
-        commit: facts.commit.clone(),
+        commit: commit.into(),
         schema: facts.schema,
         setup: facts.setup.clone(),
         seed: facts.seed,
@@ -196,7 +196,7 @@ impl Recorder {
 
     /// A session has begun.
     pub fn begin(&mut self, place: Place, facts: &Facts, started_unix_ms: u64) {
-        let header = header_of(facts, started_unix_ms);
+        let header = header_of(facts, self.games.commit_of(facts), started_unix_ms);
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         match self.scribe.create(&path, &header) {
@@ -211,7 +211,7 @@ impl Recorder {
     /// A session begins with a copy that a peer has brought: so does its log, which has the state of it, and it is saved as it is.
     pub fn begin_after(&mut self, id: SessionId, facts: &Facts, started_unix_ms: u64, save: &session::Save) {
         let place = Place::Session(id);
-        let header = header_of(facts, started_unix_ms);
+        let header = header_of(facts, self.games.commit_of(facts), started_unix_ms);
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         let position = Position::after(save.tick, save.table.taken());
@@ -375,3 +375,6 @@ impl Recording {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

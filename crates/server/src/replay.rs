@@ -119,7 +119,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// It needs a game, or a build of one, that is not here.
-    #[error("{}: {unknown}; {}", path.display(), advice(commit))]
+    #[error("{}: {unknown}; {}", path.display(), advice(commit, unknown.commit))]
     Unknown {
         /// Which log.
         path: PathBuf,
@@ -485,10 +485,13 @@ fn compare_check(covered: Covered, now: Tick, logged: Option<&StateHash>, run: &
     Covered { to: now, first_bad }
 }
 
-/// What to do about a log of another build.
-pub(crate) fn advice(commit: &str) -> String {
+/// What to do about a log of another build, which says this commit, for a program of the commit `ours`.
+pub(crate) fn advice(commit: &str, ours: &str) -> String {
+    // Pages say `browser`: they do not know their commit.
+    let is_commit = !commit.is_empty() && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
     match commit {
-        "" => "the log does not say which commit to check out".into(),
-        commit => format!("check out commit {commit} and build that"),
+        _ if !is_commit => "the log does not say which commit to check out".into(),
+        _ if commit == ours => format!("it is of commit {commit} too: one was built with changes to it"),
+        _ => format!("check out commit {commit} and build that"),
     }
 }

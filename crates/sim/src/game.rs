@@ -16,7 +16,7 @@ use crate::{BuildId, Inputs, SchemaHash, TickRate, schema};
 ///   time from the number of ticks;
 /// - use `Vec` and `BTreeMap`, whose order is their content's order.
 ///
-/// [`sync_test`](crate::sync_test::sync_test) finds what breaks these rules.
+/// [`sync_test`](crate::sync_test::sync_test) finds what breaks these rules, and names the field.
 /// The bound on [`Schema`] already keeps some of it out: `usize` and hash maps have none.
 ///
 /// ```compile_fail
@@ -51,6 +51,22 @@ pub trait Game: Clone + Serialize + DeserializeOwned + Schema + 'static {
     fn guess(last: &Self::Input) -> Self::Input {
         last.clone()
     }
+}
+
+/// The git commit that the program was built from in whose package this is used, for logs: whoever finds a log of another
+/// build checks that commit out. Empty if the package's build script does not say it. A constant.
+///
+/// The package needs a `build.rs` with `fn main() { sametick_build_id::emit_commit(); }`, beside
+/// `sametick_build_id::emit()` if the game is in the same package. The commit decides nothing in a game and is no part of its
+/// [`BuildId`]; a program for browsers had better leave it out, or every commit gives another file.
+#[macro_export]
+macro_rules! commit {
+    () => {
+        match ::core::option_env!("SAMETICK_COMMIT") {
+            Some(commit) => commit,
+            None => "",
+        }
+    };
 }
 
 /// The description of all types of a game: its state, setup and input.

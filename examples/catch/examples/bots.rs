@@ -13,7 +13,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = words.next().ok_or("say which server to play on")?.parse()?;
     let key = Secret::find(None).key()?;
     let netem = Some(("rtt=100ms,jitter=20ms,loss=2%".parse()?, 1));
-    let crowd = Crowd { count: 3, seconds: 10, netem, patience: 30, pass: None, trace: None };
+    let (pass, trace, commit) = (None, None, sametick::commit!());
+    let crowd = Crowd { count: 3, seconds: 10, netem, patience: 30, pass, trace, commit };
     let (setup, seed, seats) = (Setup { seed: 7, coins: 200 }, 7, 8);
     if let Some(room) = words.next() {
         let player = RoomPlayer::Pilot(pilot);

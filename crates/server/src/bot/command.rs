@@ -140,11 +140,11 @@ pub(crate) struct ArenaArgs {
 }
 
 impl CommonArgs {
-    fn crowd(&self, count: u32) -> Crowd {
+    fn crowd(&self, count: u32, commit: &'static str) -> Crowd {
         let count = if self.pass.is_some() { 1 } else { count };
-        let (seconds, patience, pass) = (self.seconds, self.patience, self.pass.clone());
-        let (netem, trace) = (self.client.netem(), self.trace.clone());
-        Crowd { count, seconds, netem, patience, pass: pass.map(|Pass(bytes)| bytes), trace }
+        let (seconds, patience, netem) = (self.seconds, self.patience, self.client.netem());
+        let (pass, trace) = (self.pass.clone().map(|Pass(bytes)| bytes), self.trace.clone());
+        Crowd { count, seconds, netem, patience, pass, trace, commit }
     }
 
     /// The copy that is to be brought, if it can be: it has a seat for everybody.
@@ -183,25 +183,25 @@ impl CommonArgs {
 }
 
 impl PongArgs {
-    async fn play(&self) -> Result<ExitCode, CommandError> {
+    async fn play(&self, commit: &'static str) -> Result<ExitCode, CommandError> {
         let least = u8::try_from(self.count.max(2)).unwrap_or(u8::MAX);
         let players = self.players.unwrap_or(least).max(least);
         let seed = u64::from_le_bytes(random());
         let setup = sametick_pong::Setup { seed, players, ..Default::default() };
-        let (plan, crowd) = ((setup, seed, players.into()), self.common.crowd(self.count));
+        let (plan, crowd) = ((setup, seed, players.into()), self.common.crowd(self.count, commit));
         let bring = self.common.brought::<Pong>(self.count, self.players.map(u16::from))?;
         self.common.play_lockstep::<Pong>(crowd, plan, bring, sametick_pong::autopilot).await
     }
 }
 
 impl ArenaArgs {
-    async fn play(&self) -> Result<ExitCode, CommandError> {
+    async fn play(&self, commit: &'static str) -> Result<ExitCode, CommandError> {
         let (common, seed) = (&self.common, u64::from_le_bytes(random()));
         let default = sametick_arena::Setup::default();
         let least = u16::try_from(self.count).unwrap_or(u16::MAX);
         let seats = self.players.unwrap_or(default.seats).max(least);
         let setup = sametick_arena::Setup { seed, seats, bots: self.house_bots, ..default };
-        let crowd = common.crowd(self.count);
+        let crowd = common.crowd(self.count, commit);
         let Some(room) = self.room.clone() else {
             let (plan, bring) = ((setup, seed, seats), common.brought::<Arena>(self.count, self.players)?);
             return common.play_lockstep::<Arena>(crowd, plan, bring, sametick_arena::autopilot).await;
@@ -228,10 +228,10 @@ fn wander(seat: Seat, tick: Tick) -> Input {
     Input { walk, aim: rng.next_u64() as u8, fire: rng.chance(1, 3), ..Input::default() }
 }
 
-/// Plays with headless players.
-pub(crate) async fn play_bots(game: &BotGame) -> Result<ExitCode, CommandError> {
+/// Plays with headless players of a program of this git commit.
+pub(crate) async fn play_bots(game: &BotGame, commit: &'static str) -> Result<ExitCode, CommandError> {
     match game {
-        BotGame::Pong(args) => args.play().await,
-        BotGame::Arena(args) => args.play().await,
+        BotGame::Pong(args) => args.play(commit).await,
+        BotGame::Arena(args) => args.play(commit).await,
     }
 }

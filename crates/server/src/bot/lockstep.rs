@@ -335,9 +335,9 @@ where
     G::Input: Default,
 {
     let LockstepPlan { session, crowd, setup, seed, seats, autopilot, flip, bring, keep } = plan;
-    let wait_for = crowd.count as u16;
+    let (wait_for, commit) = (crowd.count as u16, crowd.commit);
     let join = |number| {
-        let (player, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+        let (player, commit, setup) = (name_of(number), commit.into(), setup.clone());
         let join = JoinAs { name: player, commit, setup, seed, seats, wait_for, watch: false, listed: true };
         Part::<G> { join, autopilot, flip }
     };

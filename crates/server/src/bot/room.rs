@@ -293,10 +293,11 @@ where
     G::Input: Default,
 {
     let RoomPlan { room, crowd, setup, seed, seats, player } = plan;
+    let commit = crowd.commit;
     let bots: Vec<RoomBotReport> = match player {
         RoomPlayer::Pilot(pilot) => {
             let join = |number| {
-                let (name, commit, setup) = (name_of(number), crate::COMMIT.into(), setup.clone());
+                let (name, commit, setup) = (name_of(number), commit.into(), setup.clone());
                 let join = JoinAs::<G> { name, commit, setup, seed, seats, watch: false, listed: true };
                 Part { join, seed, pilot }
             };
@@ -311,7 +312,7 @@ where
             let join = |number| {
                 let join = Join {
                     game: G::NAME.into(),
-                    commit: crate::COMMIT.into(),
+                    commit: commit.into(),
                     name: name_of(number),
                     setup: setup.clone(),
                     seed,

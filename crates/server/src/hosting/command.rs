@@ -130,7 +130,7 @@ pub async fn serve_host(args: &HostArgs, games: &Games) -> Result<(), CommandErr
     let home = hosts.join(port.to_string());
     let folder = Folder::open(&home)?;
     let count = Count::default();
-    let pages = |open: &Listening| Some(Arc::new(HostPages::new(open, count.clone())) as _);
+    let pages = |open: &Listening| Some(Arc::new(HostPages::new(open, count.clone(), games.commit())) as _);
     let clock = Clock::start();
     let mut listening = args.doors(&home).open(clock, pages).await?;
     let bell = Bell::default();

@@ -28,12 +28,14 @@ impl Count {
 pub(crate) struct HostPages {
     gate: Gate,
     count: Count,
+    /// The git commit of the program.
+    commit: &'static str,
     started: Instant,
 }
 
 impl HostPages {
-    pub fn new(listening: &Listening, count: Count) -> HostPages {
-        HostPages { gate: Gate::of(listening), count, started: Instant::now() }
+    pub fn new(listening: &Listening, count: Count, commit: &'static str) -> HostPages {
+        HostPages { gate: Gate::of(listening), count, commit, started: Instant::now() }
     }
 }
 
@@ -47,7 +49,7 @@ impl Pages for HostPages {
                     &json!({
                         "status": "ok",
                         "version": env!("CARGO_PKG_VERSION"),
-                        "commit": crate::COMMIT,
+                        "commit": self.commit,
                         "uptime_s": self.started.elapsed().as_secs(),
                         "sessions": sessions.load(Ordering::Relaxed),
                         "running": running.load(Ordering::Relaxed),

@@ -1,6 +1,7 @@
-//! Somebody who looks for a session, and somebody who is in one, by hand: as a page would, without one.
+//! A visitor of the lobby, by hand: as a page would be, without one.
 
-use std::time::Duration;
+use std::fmt;
+use std::time::{Duration, Instant};
 
 use sametick_transport::clock::{random, unix_seconds};
 use sametick_transport::endpoint::Words;
@@ -10,59 +11,104 @@ use sametick_wire::hex::to_hex;
 use serde_json::{Value, json};
 
 use crate::gateway;
-use crate::hosting;
 
 /// Nothing takes longer than this, or it has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// After so much silence a connection counts as cut: pings are answered every few seconds.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Why something did not work.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The connection is gone. What was said over it may have arrived or not.
+    Cut(String),
+    /// It was refused, or cannot be understood.
+    Failed(String),
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Trouble::Cut(why) | Trouble::Failed(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl From<Trouble> for String {
+    fn from(trouble: Trouble) -> String {
+        trouble.to_string()
+    }
+}
 
 /// A conversation in envelopes.
 pub(super) struct Talk {
     call: Call,
     feature: &'static str,
     seq: u64,
-    /// What was told that nobody has asked for.
-    told: Vec<Value>,
+    /// What was told that was not asked for.
+    pub told: Vec<Value>,
+    /// Where the session has gone, if it was moved to another host.
+    pub moved: Option<Value>,
+    heard_at: Instant,
 }
 
 impl Talk {
-    async fn open(
+    pub async fn open(
         authority: &str,
         path: &str,
         feature: &'static str,
         key: &AccessKey,
-    ) -> Result<Talk, String> {
+    ) -> Result<Talk, Trouble> {
         let proof = to_hex(&key.page_proof(unix_seconds() / 60));
         let path = format!("{path}?proof={proof}");
         let call = tokio::time::timeout(PATIENCE, Call::open(authority, &path)).await;
-        let call = call.map_err(|_| "nobody answers")?.map_err(|error| error.to_string())?;
-        Ok(Talk { call, feature, seq: 0, told: Vec::new() })
+        let call = call.map_err(|_| Trouble::Cut("nobody answers".into()))?.map_err(cut)?;
+        Ok(Talk { call, feature, seq: 0, told: Vec::new(), moved: None, heard_at: Instant::now() })
     }
 
-    async fn say(&mut self, action: &str, payload: &Value) -> Result<u64, String> {
+    pub async fn say(&mut self, action: &str, payload: &Value) -> Result<u64, Trouble> {
         self.seq += 1;
         let Talk { seq, feature, .. } = self;
         let said = json!({"v": 2, "kind": "command", "seq": *seq, "feature": *feature, "action": action, "payload": payload});
-        self.call.say(Words::Text(said.to_string())).await.map_err(|error| error.to_string())?;
+        self.call.say(Words::Text(said.to_string())).await.map_err(cut)?;
         Ok(self.seq)
     }
 
-    /// Keeps the connection alive.
-    pub async fn ping(&mut self) -> Result<(), String> {
+    /// Keeps the connection alive, and finds out if it is.
+    pub async fn ping(&mut self) -> Result<(), Trouble> {
+        if self.heard_at.elapsed() > SILENCE {
+            return Err(Trouble::Cut("the server is silent".into()));
+        }
         let ping = json!({"v": 2, "kind": "ping"});
-        self.call.say(Words::Text(ping.to_string())).await.map_err(|error| error.to_string())
+        self.call.say(Words::Text(ping.to_string())).await.map_err(cut)
     }
 
-    /// What is said next.
-    pub async fn hear(&mut self) -> Result<Value, String> {
-        let words = self.call.hear().await.ok_or("the server has hung up")?;
-        match words {
-            Words::Text(text) => serde_json::from_str(&text).map_err(|error| error.to_string()),
-            Words::Binary(_) => Err("JSON was answered by something else".into()),
+    /// What is said next, other than that the connection is alive. Nothing is lost if this is dropped before it is done.
+    pub async fn hear(&mut self) -> Result<Value, Trouble> {
+        loop {
+            let words =
+                self.call.hear().await.ok_or_else(|| Trouble::Cut("the server has hung up".into()))?;
+            self.heard_at = Instant::now();
+            let Words::Text(text) = words else {
+                return Err(Trouble::Failed("JSON was answered by something else".into()));
+            };
+            let message: Value =
+                serde_json::from_str(&text).map_err(|error| Trouble::Failed(error.to_string()))?;
+            if message["event"]["moved"].is_object() {
+                self.moved = Some(message["event"]["moved"].clone());
+                return Err(Trouble::Cut("the session has moved to another host".into()));
+            }
+            match &message["closing"] {
+                Value::Null if message["kind"] == "pong" => {}
+                Value::Null => return Ok(message),
+                closing if closing == "suspended" => return Err(Trouble::Cut("the host is stopping".into())),
+                closing => return Err(Trouble::Failed(format!("closed: {closing}"))),
+            }
         }
     }
 
     /// The next message that is like this.
-    async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Result<Value, String> {
+    pub async fn hear_of(&mut self, is_it: impl Fn(&Value) -> bool) -> Result<Value, Trouble> {
         let hearing = async {
             loop {
                 let message = self.hear().await?;
@@ -72,92 +118,85 @@ impl Talk {
                 self.told.push(message);
             }
         };
-        tokio::time::timeout(PATIENCE, hearing).await.map_err(|_| "nothing is answered")?
+        let heard = tokio::time::timeout(PATIENCE, hearing).await;
+        heard.map_err(|_| Trouble::Failed("nothing is answered".into()))?
     }
 
-    async fn ask(&mut self, action: &str, payload: &Value) -> Result<Value, String> {
+    pub async fn ask(&mut self, action: &str, payload: &Value) -> Result<Value, Trouble> {
         let seq = self.say(action, payload).await?;
         let answer = self.hear_of(|message| message["seq"] == seq).await?;
         match &answer["kind"] {
-            kind if kind == "error" => Err(format!("{action}: {}", answer["code"])),
+            kind if kind == "error" => Err(Trouble::Failed(format!("{action}: {}", answer["code"]))),
             _ => Ok(answer["answer"].clone()),
         }
     }
 }
 
-/// Somebody in the lobby.
-pub(super) struct Visitor(Talk);
+fn cut(error: std::io::Error) -> Trouble {
+    Trouble::Cut(error.to_string())
+}
+
+/// A visitor of the lobby.
+pub(super) struct Visitor {
+    talk: Talk,
+    /// Shows the lobby who it is.
+    pub token: String,
+}
 
 /// A place in a session.
 pub(super) struct Way {
     pub session: String,
-    authority: String,
-    ticket: String,
+    pub authority: String,
+    pub ticket: String,
 }
 
 impl Visitor {
-    pub async fn come(gateway: &str, key: &AccessKey) -> Result<Visitor, String> {
+    /// Comes as a new player, or as the one with this token.
+    pub async fn come(gateway: &str, key: &AccessKey, token: Option<&str>) -> Result<Visitor, Trouble> {
         let mut talk = Talk::open(gateway, gateway::SOCKET, "lobby", key).await?;
-        talk.ask("hello", &json!({ "token": null })).await?;
-        Ok(Visitor(talk))
+        let answer = talk.ask("hello", &json!({ "token": token })).await?;
+        let token = answer["you"]["token"].as_str().unwrap_or_default().to_owned();
+        Ok(Visitor { talk, token })
     }
 
-    pub async fn create(&mut self, gateway: &str, settings: &Value) -> Result<Way, String> {
+    pub async fn create(&mut self, gateway: &str, settings: &Value) -> Result<Way, Trouble> {
         let key = to_hex(&random::<16>());
         let wish = json!({"key": key, "name": "bot", "settings": settings, "password": null});
-        way(&self.0.ask("create", &wish).await?, gateway, "create")
+        self.go("create", &wish, gateway).await
     }
 
-    pub async fn join(&mut self, gateway: &str, session: &str) -> Result<Way, String> {
+    pub async fn join(&mut self, gateway: &str, session: &str) -> Result<Way, Trouble> {
         let wish = json!({"session": session, "name": "bot", "password": null, "seat": null});
-        way(&self.0.ask("join", &wish).await?, gateway, "join")
+        self.go("join", &wish, gateway).await
     }
-}
 
-fn way(answer: &Value, gateway: &str, what: &str) -> Result<Way, String> {
-    let text = |name: &str| answer["go"][name].as_str().map(str::to_owned);
-    let (Some(session), Some(address), Some(ticket)) = (text("session"), text("address"), text("ticket"))
-    else {
-        return Err(format!("{what}: {}", answer["refused"]));
-    };
-    let authority = match address.strip_prefix(':') {
-        Some(port) => {
-            let name = gateway.rsplit_once(':').map_or(gateway, |(name, _)| name);
-            format!("{name}:{port}")
+    async fn go(&mut self, action: &str, wish: &Value, gateway: &str) -> Result<Way, Trouble> {
+        let answer = self.talk.ask(action, wish).await?;
+        match Way::of(&answer["go"], gateway)? {
+            Some(way) => Ok(way),
+            None => Err(Trouble::Failed(format!("{action}: {}", answer["refused"]))),
         }
-        None => address.strip_prefix("ws://").ok_or("hosts over TLS cannot be put under load")?.to_owned(),
-    };
-    Ok(Way { session, authority, ticket })
+    }
 }
 
-/// Somebody in a session.
-pub(super) struct Member {
-    pub talk: Talk,
-    pub authority: String,
-}
-
-impl Member {
-    pub async fn arrive(way: &Way, key: &AccessKey) -> Result<Member, String> {
-        let mut talk = Talk::open(&way.authority, hosting::SOCKET, "session", key).await?;
-        talk.say("arrive", &json!({"ticket": way.ticket})).await?;
-        let said = talk.hear_of(|message| message["kind"] == "closing" || message["kind"] == "event").await?;
-        if said["event"]["welcome"].is_null() {
-            return Err(format!("arrive: {}", said["closing"]));
-        }
-        Ok(Member { talk, authority: way.authority.clone() })
-    }
-
-    pub async fn does(&mut self, action: &str, payload: &Value) -> Result<(), String> {
-        self.talk.ask(action, payload).await.map(|_| ())
-    }
-
-    /// The next event of this name.
-    pub async fn event(&mut self, name: &str) -> Result<Value, String> {
-        let is_it = |message: &Value| !message["event"][name].is_null();
-        let message = match self.talk.told.iter().position(is_it) {
-            Some(at) => self.talk.told.remove(at),
-            None => self.talk.hear_of(is_it).await?,
+impl Way {
+    /// The place that is told, if there is a ticket for it.
+    pub fn of(told: &Value, gateway: &str) -> Result<Option<Way>, Trouble> {
+        let text = |name: &str| told[name].as_str().map(str::to_owned);
+        let (Some(session), Some(address), Some(ticket)) = (text("session"), text("address"), text("ticket"))
+        else {
+            return Ok(None);
         };
-        Ok(message["event"][name].clone())
+        let authority = match address.strip_prefix(':') {
+            Some(port) => {
+                let name = gateway.rsplit_once(':').map_or(gateway, |(name, _)| name);
+                format!("{name}:{port}")
+            }
+            None => match address.strip_prefix("ws://") {
+                Some(authority) => authority.to_owned(),
+                None => return Err(Trouble::Failed("hosts over TLS cannot be put under load".into())),
+            },
+        };
+        Ok(Some(Way { session, authority, ticket }))
     }
 }

@@ -14,7 +14,11 @@ pub(super) struct Tally {
     pub created: u64,
     pub joined: u64,
     pub played: u64,
+    pub cut: u64,
+    pub resumed: u64,
+    pub games_resumed: u64,
     pub failures: BTreeMap<String, u64>,
+    pub resume_us: Vec<u64>,
     pub create_us: Vec<u64>,
     pub join_us: Vec<u64>,
     pub start_us: Vec<u64>,
@@ -32,6 +36,12 @@ pub struct LoadReport {
     pub joined: u64,
     /// Games that were played to their end.
     pub played: u64,
+    /// Connections to sessions that were cut.
+    pub cut: u64,
+    /// Those of them that were resumed: their players were back on their seats.
+    pub resumed: u64,
+    /// Times a bot was back in its game after the link to it was lost.
+    pub games_resumed: u64,
     /// Sessions created a second.
     pub created_per_second: f64,
     /// What went wrong, and how often.
@@ -44,6 +54,8 @@ pub struct LoadReport {
     pub start: Option<Percentiles>,
     /// From there to its end.
     pub game: Option<Percentiles>,
+    /// From a cut to being back.
+    pub resume: Option<Percentiles>,
 }
 
 impl Tally {
@@ -58,12 +70,16 @@ impl Tally {
             created: self.created,
             joined: self.joined,
             played: self.played,
+            cut: self.cut,
+            resumed: self.resumed,
+            games_resumed: self.games_resumed,
             created_per_second: self.created as f64 / seconds,
             failures: self.failures.clone(),
             create: Percentiles::of(&self.create_us),
             join: Percentiles::of(&self.join_us),
             start: Percentiles::of(&self.start_us),
             game: Percentiles::of(&self.game_us),
+            resume: Percentiles::of(&self.resume_us),
         }
     }
 }
@@ -75,11 +91,19 @@ impl fmt::Display for LoadReport {
             f,
             "{created} sessions created in {seconds:.1} s ({created_per_second:.1} a second), {joined} places taken, {played} games played"
         )?;
+        if self.cut + self.games_resumed > 0 {
+            let LoadReport { cut, resumed, games_resumed, .. } = self;
+            writeln!(
+                f,
+                "  {cut} connections cut, {resumed} resumed; {games_resumed} links to games resumed"
+            )?;
+        }
         let rows = [
             ("created and in", &self.create),
             ("joined and in", &self.join),
             ("started", &self.start),
             ("game", &self.game),
+            ("cut and back", &self.resume),
         ];
         for (name, times) in rows {
             if let Some(times) = times {

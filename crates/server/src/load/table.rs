@@ -4,19 +4,20 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use sametick_client::Status;
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_pong::{Input, Pong, Setup, autopilot};
 use sametick_sim::Seat;
 use sametick_transport::clock::Clock;
 use sametick_transport::dial::Locator;
-use sametick_wire::access::AccessKey;
 use sametick_wire::hello::MAX_PASS;
 use sametick_wire::hex::read_hex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::people::{Member, Visitor};
+use super::member::{Member, Place};
+use super::people::Visitor;
 use super::report::Tally;
 use crate::calling::Caller;
 
@@ -26,27 +27,37 @@ const LONGEST_GAME: Duration = Duration::from_secs(180);
 /// After something has failed, a person would wait a moment.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// How often somebody who waits says something.
-const PING: Duration = Duration::from_secs(5);
-
 /// Two people.
 pub(super) struct Table {
-    gateway: String,
-    key: AccessKey,
+    place: Place,
     number: u32,
-    tally: Rc<RefCell<Tally>>,
+    /// The git commit of the program.
+    commit: &'static str,
+}
+
+/// A bot in a game, for a member.
+struct Bot {
+    /// Where it was told to play.
+    play: Value,
+    playing: JoinHandle<()>,
+}
+
+impl Drop for Bot {
+    fn drop(&mut self) {
+        self.playing.abort();
+    }
 }
 
 impl Table {
-    pub fn new(gateway: String, key: AccessKey, number: u32, tally: Rc<RefCell<Tally>>) -> Table {
-        Table { gateway, key, number, tally }
+    pub fn new(place: Place, number: u32, commit: &'static str) -> Table {
+        Table { place, number, commit }
     }
 
     /// Plays one session after the other, until no more are to begin.
     pub async fn play(&self, until: Instant) {
         while Instant::now() < until {
             if let Err(why) = self.play_once().await {
-                self.tally.borrow_mut().fail(&why);
+                self.place.tally.borrow_mut().fail(&why);
                 sleep(MOMENT).await;
             }
         }
@@ -56,17 +67,13 @@ impl Table {
     pub async fn wait(&self, until: Instant) {
         let waited: Result<(), String> = async {
             let (mut first, mut second) = self.meet().await?;
-            while Instant::now() < until {
-                sleep(PING.min(until.saturating_duration_since(Instant::now()))).await;
-                first.talk.ping().await?;
-                second.talk.ping().await?;
-            }
+            tokio::try_join!(first.stay(until), second.stay(until))?;
             second.does("leave", &json!({})).await?;
             first.does("leave", &json!({})).await
         }
         .await;
         if let Err(why) = waited {
-            self.tally.borrow_mut().fail(&why);
+            self.place.tally.borrow_mut().fail(&why);
         }
     }
 
@@ -74,18 +81,19 @@ impl Table {
     async fn meet(&self) -> Result<(Member, Member), String> {
         let settings = json!({"name": format!("load {}", self.number), "game": "pong", "mode": "lockstep", "scenario": "short",
             "difficulty": 1, "groups": 1, "listed": true});
-        let (gateway, key) = (&self.gateway[..], &self.key);
-        let mut creator = Visitor::come(gateway, key).await?;
-        let mut joiner = Visitor::come(gateway, key).await?;
+        let Place { gateway, key, .. } = &self.place;
+        let mut creator = Visitor::come(gateway, key, None).await?;
+        let mut joiner = Visitor::come(gateway, key, None).await?;
         let began = Instant::now();
         let way = creator.create(gateway, &settings).await?;
-        let first = Member::arrive(&way, key).await?;
+        let first = Member::arrive(&self.place, &way, &creator.token).await?;
         self.note(|tally| {
             tally.created += 1;
             tally.create_us.push(micros(began));
         });
         let began = Instant::now();
-        let second = Member::arrive(&joiner.join(gateway, &way.session).await?, key).await?;
+        let way = joiner.join(gateway, &way.session).await?;
+        let second = Member::arrive(&self.place, &way, &joiner.token).await?;
         self.note(|tally| {
             tally.joined += 2;
             tally.join_us.push(micros(began));
@@ -100,15 +108,13 @@ impl Table {
         first.does("ready", &json!({"ready": true})).await?;
         let began = Instant::now();
         first.does("start", &json!({})).await?;
-        let plays = (first.event("play").await?, second.event("play").await?);
-        let bots = [self.bot(&first, &plays.0)?, self.bot(&second, &plays.1)?];
+        let (here, there) = (self.begin(&mut first).await?, self.begin(&mut second).await?);
         self.note(|tally| tally.start_us.push(micros(began)));
         let began = Instant::now();
-        let both = async { tokio::join!(results(&mut first), results(&mut second)) };
-        let ended = timeout(LONGEST_GAME, both).await;
-        bots.iter().for_each(JoinHandle::abort);
-        let (here, there) = ended.map_err(|_| "a game does not end")?;
-        here.and(there)?;
+        let both = async {
+            tokio::try_join!(self.play_to_the_end(&mut first, here), self.play_to_the_end(&mut second, there))
+        };
+        timeout(LONGEST_GAME, both).await.map_err(|_| "a game does not end")??;
         self.note(|tally| {
             tally.played += 1;
             tally.game_us.push(micros(began));
@@ -117,8 +123,31 @@ impl Table {
         first.does("leave", &json!({})).await
     }
 
-    /// A bot in the game that somebody was told to play. On the second seat it does not move.
-    fn bot(&self, member: &Member, play: &Value) -> Result<JoinHandle<()>, String> {
+    /// A bot in the game that a member is told to play.
+    async fn begin(&self, member: &mut Member) -> Result<Bot, String> {
+        loop {
+            let (_, play) = member.event(&["play"]).await?;
+            if play.is_object() {
+                return self.bot(member, play, false);
+            }
+        }
+    }
+
+    /// Waits until a member was told how it went. A bot that is told to play elsewhere does so.
+    async fn play_to_the_end(&self, member: &mut Member, mut bot: Bot) -> Result<(), String> {
+        loop {
+            match member.event(&["phase", "play"]).await? {
+                ("phase", phase) if phase["phase"] == "results" => return Ok(()),
+                ("play", play) if play.is_object() && play != bot.play => {
+                    bot = self.bot(member, play, true)?
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A bot in the game that a member was told to play, at first or again. On the second seat it does not move.
+    fn bot(&self, member: &Member, play: Value, is_back: bool) -> Result<Bot, String> {
         let text = |name: &str| play[name].as_str().unwrap_or_default();
         let name = member.authority.rsplit_once(':').map_or(&member.authority[..], |(name, _)| name);
         let url: Locator = format!("ws://{name}:{}", play["websocket"])
@@ -131,38 +160,36 @@ impl Table {
             seats: 2,
             wait_for: 1,
             name: String::new(),
-            commit: crate::COMMIT.into(),
+            commit: self.commit.into(),
             watch: false,
             listed: false,
         };
         let place = (text("place").to_owned(), Some(pass));
-        let caller = Caller::<Peer<Pong>>::with_pass(Clock::start(), &url, &self.key, place, join);
-        let mut caller = caller.map_err(|error| error.to_string())?;
-        Ok(tokio::task::spawn_local(async move {
-            while !caller.is_done() {
-                caller.drain(|peer, _| match (peer.shown(), peer.seat()) {
-                    (Some((_, state)), Some(seat @ Seat(0))) => autopilot(state, seat),
-                    _ => Input::default(),
-                });
-                caller.wait(None).await;
-            }
-        }))
+        let caller = Caller::<Peer<Pong>>::with_pass(Clock::start(), &url, &self.place.key, place, join);
+        let caller = caller.map_err(|error| error.to_string())?;
+        let playing = tokio::task::spawn_local(play_pong(caller, is_back, self.place.tally.clone()));
+        Ok(Bot { play, playing })
     }
 
     fn note(&self, note: impl FnOnce(&mut Tally)) {
-        note(&mut self.tally.borrow_mut());
+        note(&mut self.place.tally.borrow_mut());
     }
 }
 
-/// Waits until somebody was told how it went.
-async fn results(member: &mut Member) -> Result<(), String> {
-    loop {
-        // A page says something every two seconds; what it is told comes in between.
-        match timeout(PING, member.event("phase")).await {
-            Ok(phase) if phase.as_ref().is_ok_and(|phase| phase["phase"] == "results") => return Ok(()),
-            Ok(phase) => drop(phase?),
-            Err(_) => member.talk.ping().await?,
+/// Plays until the game is over, and notes how often it was back in the game after its link was lost.
+async fn play_pong(mut caller: Caller<Peer<Pong>>, is_back: bool, tally: Rc<RefCell<Tally>>) {
+    let mut found_again = if is_back { None } else { Some(0) };
+    while !caller.is_done() {
+        caller.drain(|peer, _| match (peer.shown(), peer.seat()) {
+            (Some((_, state)), Some(seat @ Seat(0))) => autopilot(state, seat),
+            _ => Input::default(),
+        });
+        let losses = caller.client().totals().losses;
+        if caller.client().status() == Status::Playing && found_again != Some(losses) {
+            tally.borrow_mut().games_resumed += 1;
+            found_again = Some(losses);
         }
+        caller.wait(None).await;
     }
 }
 

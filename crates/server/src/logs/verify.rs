@@ -64,7 +64,7 @@ pub fn verify(mut log: LogFile, games: &Games) -> Result<Verdict, CommandError> 
             verdict.first_bad = playback.covered().first_bad.map(|bad| bad.to_string());
         }
         Err(ReplayError::Unknown { unknown, commit, .. }) => {
-            let advice = crate::replay::advice(&commit);
+            let advice = crate::replay::advice(&commit, unknown.commit);
             verdict.not_replayed_because = Some(format!("{unknown}; {advice}"));
         }
         Err(error @ ReplayError::Part { .. }) => verdict.not_replayed_because = Some(error.to_string()),

@@ -124,7 +124,7 @@ impl Api {
         json!({
             "status": "ok",
             "version": VERSION,
-            "commit": crate::COMMIT,
+            "commit": self.games.commit(),
             "uptime_s": self.started.elapsed().as_secs(),
             "sessions": sessions,
             "players": players,
@@ -139,7 +139,7 @@ impl Api {
         let games: Vec<Value> = self.games.iter().map(game).collect();
         json!({
             "version": VERSION,
-            "commit": crate::COMMIT,
+            "commit": self.games.commit(),
             "locked": self.gate.is_locked,
             "sign_in": self.exchange.is_needed(),
             "games": games,

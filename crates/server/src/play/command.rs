@@ -96,8 +96,8 @@ impl PlayArgs {
     }
 }
 
-/// Plays what was asked for.
-pub(crate) async fn play(game: &PlayGame) -> Result<(), CommandError> {
+/// Plays what was asked for, as a program of this git commit.
+pub(crate) async fn play(game: &PlayGame, commit: &'static str) -> Result<(), CommandError> {
     let PlayGame::Pong(args) = game;
     let relay = config::relay_or_last(args.connect.as_ref())?;
     let players = args.players.unwrap_or(2);
@@ -113,6 +113,7 @@ pub(crate) async fn play(game: &PlayGame) -> Result<(), CommandError> {
         netem: args.client.netem(),
         trace: args.trace.clone(),
         bring,
+        commit,
     };
     let report = play_pong(&relay, &args.client.key()?, plan).await?;
     Ok(args.client.print(&report)?)

@@ -54,8 +54,8 @@ pub trait AnyRoom: Send + Sync {
         taken: &[Seat],
     ) -> Result<Box<dyn AnyHost>, DecodeError>;
 
-    /// A script that wants to take part in a room. What is wrong with what it asks for is said in a sentence.
-    fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String>;
+    /// A script that wants to take part in a room of a program of this git commit. What is wrong with what it asks for is said in a sentence.
+    fn script(&self, now: Time, entrance: &Entrance, commit: &str) -> Result<Box<dyn AnyScript>, String>;
 }
 
 /// A [`Host`] of any game.
@@ -207,11 +207,11 @@ where
         Ok(Box::new(Host::<G>::resume(now, config, (tick, from_canonical(state)?), taken)))
     }
 
-    fn script(&self, now: Time, entrance: &Entrance) -> Result<Box<dyn AnyScript>, String> {
+    fn script(&self, now: Time, entrance: &Entrance, commit: &str) -> Result<Box<dyn AnyScript>, String> {
         let Beginning { setup, seed, seats } = begin(entrance, self.seats())?;
         let join = JoinAs {
             name: entrance.name.clone(),
-            commit: crate::COMMIT.into(),
+            commit: commit.into(),
             setup,
             seed,
             seats,

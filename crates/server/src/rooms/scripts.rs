@@ -64,7 +64,7 @@ impl Scripts {
         let game = game_of(&games, entrance.game.as_deref()).map_err(refused)?;
         let hosting =
             game.room().ok_or_else(|| refused(format!("{} is not played in rooms here", game.name())))?;
-        let script = hosting.script(now, entrance).map_err(refused)?;
+        let script = hosting.script(now, entrance, games.commit()).map_err(refused)?;
         let member = rooms.join_local(SessionKey { build: game.build(), name: entrance.room.clone() });
         rooms.come_from(member, from);
         terms.into_iter().for_each(|terms| rooms.assign(member, terms));

@@ -138,6 +138,30 @@ fn a_log_of_another_build_says_which_commit_to_check_out() {
 }
 
 #[test]
+fn a_log_of_another_build_says_so_if_its_commit_is_no_help() {
+    let (folder, games) = (Folder::new(), trial::games());
+    let rehearsal = pong(&games).rehearse(6, 30).unwrap();
+    let path = folder.path().join("old.log");
+    let refused = |commit: &str| {
+        let build = BuildId::from_bytes([0xab; 16]);
+        let header =
+            sametick_store::log::Header { build, commit: commit.into(), ..header(pong(&games), &rehearsal) };
+        write(&path, &header, &rehearsal.records(pong(&games)));
+        sametick(&["replay", text(&path)]).2
+    };
+    for nothing in ["", "browser"] {
+        let err = refused(nothing);
+        assert!(err.contains("the log does not say which commit to check out"), "{err}");
+    }
+    let ours = games.commit();
+    if !ours.is_empty() {
+        let err = refused(ours);
+        assert!(err.contains(&format!("this program (commit {ours}) has")), "{err}");
+        assert!(err.contains("one was built with changes to it"), "{err}");
+    }
+}
+
+#[test]
 fn diff_reports_what_is_missing_different_and_drifted() {
     let (folder, games) = (Folder::new(), trial::games());
     let game = pong(&games);

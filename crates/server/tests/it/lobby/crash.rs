@@ -64,7 +64,7 @@ async fn play(told: &Value) -> Result<BotsReport, BotError> {
     let pass = read_hex(text("pass"), MAX_PASS);
     let plan = LockstepPlan::<Brittle> {
         session: text("place").to_owned(),
-        crowd: Crowd { count: 1, seconds: 2, netem: None, patience: 0, pass, trace: None },
+        crowd: Crowd { count: 1, seconds: 2, netem: None, patience: 0, pass, trace: None, commit: "" },
         setup: (),
         seed: 0,
         seats: 1,

@@ -1,6 +1,7 @@
 //! Many sessions at once, begun, played by bots and ended, over and over: nothing is left of them.
 
-use std::process::Output;
+use std::collections::BTreeSet;
+use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
@@ -81,4 +82,34 @@ fn of_many_sessions_that_were_played_nothing_is_left() {
         std::net::TcpListener::bind(("127.0.0.1", port))
             .unwrap_or_else(|error| panic!("port {port}: {error}"));
     }
+}
+
+/// The ports of hosts that have sessions.
+fn ports_with_sessions(place: &Place) -> BTreeSet<u16> {
+    let port = |path: std::path::PathBuf| path.parent()?.parent()?.file_name()?.to_str()?.parse().ok();
+    place.stored().into_iter().filter_map(port).collect()
+}
+
+#[test]
+fn players_whose_host_is_killed_come_back_and_the_report_says_so() {
+    let place = Place::start_on("21600-21619", &[]);
+    let gateway = place.gateway().to_string();
+    let args = ["load", "sessions", "--gateway", &gateway, "--json", "--sessions", "2", "--seconds", "1"];
+    let load = command(&args).stdout(Stdio::piped()).spawn().unwrap();
+    let up = place.up.as_ref().unwrap();
+    until("both games are played", || {
+        let lobby = up.api("/api/lobby");
+        let sessions = lobby["sessions"].as_array().cloned().unwrap_or_default();
+        sessions.len() == 2 && sessions.iter().all(|session| session["phase"] == "running")
+    });
+    let ports = ports_with_sessions(&place);
+    assert!(!ports.is_empty());
+    ports.iter().for_each(|port| place.kill_host(*port));
+    let output = load.wait_with_output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(output.status.success() && report["failures"] == json!({}), "{report}");
+    assert_eq!((&report["created"], &report["played"]), (&json!(2), &json!(2)), "{report}");
+    let number = |name: &str| report[name].as_u64().unwrap();
+    assert!(number("cut") >= 4 && number("resumed") == number("cut"), "{report}");
+    assert!(number("games_resumed") >= 4 && report["resume"].is_object(), "{report}");
 }

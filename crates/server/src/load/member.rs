@@ -1,0 +1,212 @@
+//! A member of a session, by hand: as a page would be, without one. A member whose connection is cut comes back.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use sametick_transport::clock::{Clock, random};
+use sametick_wire::access::AccessKey;
+use sametick_wire::backoff::Backoff;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::people::{Talk, Trouble, Visitor, Way};
+use super::report::Tally;
+use crate::hosting;
+
+/// For so long after a cut a seat waits for its member.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// How often a member says something when there is nothing to say.
+const PING: Duration = Duration::from_secs(5);
+
+/// One attempt in so many asks the gateway where the session is; the others go to the host where it was.
+const ASKS_GATEWAY: u32 = 3;
+
+/// Where members meet, and what they note.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub gateway: String,
+    pub key: AccessKey,
+    pub tally: Rc<RefCell<Tally>>,
+}
+
+/// A member of a session.
+pub(super) struct Member {
+    place: Place,
+    talk: Talk,
+    pub authority: String,
+    /// Shows the lobby who it is.
+    lobby_token: String,
+    session: String,
+    player: String,
+    /// Brings it back to its seat.
+    token: String,
+    /// The session as it was told with the last welcome.
+    view: Value,
+}
+
+impl Member {
+    /// Arrives with a ticket, as the visitor who has this token of the lobby.
+    pub async fn arrive(place: &Place, way: &Way, lobby_token: &str) -> Result<Member, String> {
+        let arrived = Talk::open(&way.authority, hosting::SOCKET, "session", &place.key).await;
+        let mut member = Member {
+            place: place.clone(),
+            talk: arrived?,
+            authority: way.authority.clone(),
+            lobby_token: lobby_token.into(),
+            session: way.session.clone(),
+            player: String::new(),
+            token: String::new(),
+            view: Value::Null,
+        };
+        member.enter("arrive", &json!({"ticket": way.ticket})).await?;
+        Ok(member)
+    }
+
+    /// Says the first word, and is welcomed.
+    async fn enter(&mut self, action: &str, payload: &Value) -> Result<(), Trouble> {
+        self.talk.say(action, payload).await?;
+        let is_it = |message: &Value| !message["event"]["welcome"].is_null() || message["kind"] == "error";
+        let said = self.talk.hear_of(is_it).await?;
+        let welcome = &said["event"]["welcome"];
+        let text = |name: &str| welcome[name].as_str().map(str::to_owned);
+        let (Some(player), Some(token)) = (text("you"), text("resumeToken")) else {
+            return Err(Trouble::Failed(format!("{action}: {}", said["code"])));
+        };
+        (self.player, self.token, self.view) = (player, token, welcome["view"].clone());
+        Ok(())
+    }
+
+    /// Does something, and comes back to do it if the connection is cut.
+    pub async fn does(&mut self, action: &str, payload: &Value) -> Result<(), String> {
+        loop {
+            match self.talk.ask(action, payload).await {
+                Ok(_) => return Ok(()),
+                Err(Trouble::Cut(why)) => self.resume(why).await?,
+                Err(Trouble::Failed(why)) => return Err(why),
+            }
+            // It may have been done before the answer was lost.
+            if self.has_done(action, payload) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the session knows that something was done.
+    fn has_done(&self, action: &str, payload: &Value) -> bool {
+        let people = self.view["people"].as_array();
+        let mut people = people.into_iter().flatten();
+        let own = people.find(|person| person["player"] == self.player[..]).unwrap_or(&Value::Null);
+        match action {
+            "take" => own["seat"] == payload["seat"],
+            "ready" => own["ready"] == payload["ready"],
+            "start" => self.view["phase"] != "lobby",
+            _ => false,
+        }
+    }
+
+    /// The next event of one of these names, and which it is. Nothing is wrong if that takes long: meanwhile the connection is
+    /// kept alive, and resumed if it is cut.
+    pub async fn event(&mut self, names: &[&'static str]) -> Result<(&'static str, Value), String> {
+        loop {
+            let named = |message: &Value| {
+                let name = names.iter().find(|name| message["event"].get(name).is_some())?;
+                Some((*name, message["event"][name].clone()))
+            };
+            let found =
+                self.talk.told.iter().enumerate().find_map(|(at, message)| Some((at, named(message)?)));
+            if let Some((at, event)) = found {
+                self.talk.told.remove(at);
+                return Ok(event);
+            }
+            match self.hear_or_ping().await {
+                Ok(heard) => self.talk.told.extend(heard),
+                Err(Trouble::Cut(why)) => self.resume(why).await?,
+                Err(Trouble::Failed(why)) => return Err(why),
+            }
+        }
+    }
+
+    /// Is there until some time.
+    pub async fn stay(&mut self, until: Instant) -> Result<(), String> {
+        while Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            match timeout(left, self.hear_or_ping()).await {
+                Ok(Err(Trouble::Cut(why))) => self.resume(why).await?,
+                Ok(Err(Trouble::Failed(why))) => return Err(why),
+                Ok(Ok(_)) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What is said next; nothing if that takes long.
+    async fn hear_or_ping(&mut self) -> Result<Option<Value>, Trouble> {
+        // A page says something every two seconds; what it is told comes in between.
+        match timeout(PING, self.talk.hear()).await {
+            Ok(heard) => heard.map(Some),
+            Err(_) => self.talk.ping().await.map(|()| None),
+        }
+    }
+
+    /// Comes back after a cut, as often as it takes while the seat waits.
+    async fn resume(&mut self, why: String) -> Result<(), String> {
+        let (clock, mut backoff) = (Clock::start(), Backoff::new(u64::from_le_bytes(random())));
+        let (cut_at, mut last) = (Instant::now(), why);
+        self.place.tally.borrow_mut().cut += 1;
+        let mut attempts = 0;
+        while cut_at.elapsed() < WINDOW {
+            let now = clock.now();
+            sleep(Duration::from_micros(backoff.next(now).micros_since(now))).await;
+            attempts += 1;
+            match self.come_back(attempts % ASKS_GATEWAY == 0).await {
+                Ok(()) => {
+                    let mut tally = self.place.tally.borrow_mut();
+                    tally.resumed += 1;
+                    tally.resume_us.push(u64::try_from(cut_at.elapsed().as_micros()).unwrap_or(u64::MAX));
+                    return Ok(());
+                }
+                Err(Trouble::Cut(why)) => last = why,
+                Err(Trouble::Failed(why)) => {
+                    return Err(format!("a player was cut off and not let back in: {why}"));
+                }
+            }
+        }
+        Err(format!("a player was cut off and not back within {} s: {last}", WINDOW.as_secs()))
+    }
+
+    /// Tries once to come back: where the session has moved to, where the gateway says it is, or where it was.
+    async fn come_back(&mut self, asks_gateway: bool) -> Result<(), Trouble> {
+        let Place { gateway, key, .. } = self.place.clone();
+        let moved = self.talk.moved.take().map_or(Ok(None), |moved| Way::of(&moved, &gateway))?;
+        let way = match moved {
+            None if asks_gateway => {
+                // A gateway that does not know the session, or is not there itself, may know it in a moment.
+                let asked = async {
+                    Visitor::come(&gateway, &key, Some(&self.lobby_token))
+                        .await?
+                        .join(&gateway, &self.session)
+                        .await
+                };
+                Some(asked.await.map_err(|trouble| Trouble::Cut(trouble.to_string()))?)
+            }
+            moved => moved,
+        };
+        let (action, payload) = match way {
+            Some(way) => {
+                (self.session, self.authority) = (way.session, way.authority);
+                ("arrive", json!({"ticket": way.ticket}))
+            }
+            None => {
+                let payload = json!({"session": self.session, "player": self.player, "token": self.token});
+                ("resume", payload)
+            }
+        };
+        self.talk = Talk::open(&self.authority, hosting::SOCKET, "session", &key).await?;
+        self.enter(action, &payload).await?;
+        // What has happened meanwhile is in the view.
+        self.talk.told.push(json!({"event": {"phase": {"phase": self.view["phase"]}}}));
+        Ok(())
+    }
+}
