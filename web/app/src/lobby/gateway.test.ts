@@ -166,3 +166,15 @@ test("a session is found by its link, or there is none, or nobody can tell", asy
   expect(await asked({ refused: "not_found" })).toBe("none");
   expect(await asked({ refused: "lost" })).toBeNull();
 });
+
+test("a gateway that has just begun is asked again until it can tell that there is no such session", async () => {
+  const { world, gateway } = begun();
+  gateway.use();
+  await welcome(world);
+  const found = gateway.find("4d");
+  for (let second = 0; second < 6; second++) {
+    await world.settle(second && 1_000);
+    world.newest.tell({ kind: "answer", seq: world.newest.last?.seq, answer: { refused: second < 5 ? "unavailable" : "not_found" } });
+  }
+  expect(await found).toBe("none");
+});

@@ -9,6 +9,8 @@ const RETRIES_MS = [500, 1_000, 2_000, 4_000, 8_000];
 
 /** What cannot be answered at the moment is asked so often: for a new session with the same key. */
 const MOST_TRIES = 3;
+/** Longer than a gateway that has just begun waits for its hosts: 5 s. Until then it cannot tell that there is no such session. */
+const FIND_TRIES = 8;
 const TRY_AGAIN_MS = 1_000;
 
 /** The ping that is shown is the middle one of so many. */
@@ -85,7 +87,7 @@ export class Gateway {
     const create: Create = { key: randomKey(), ...wanted };
     const release = this.use();
     signal?.addEventListener("abort", release);
-    const answer = await this.askAgain("create", create, signal);
+    const answer = await this.askAgain("create", create, MOST_TRIES, signal);
     release();
     return answer;
   }
@@ -95,7 +97,7 @@ export class Gateway {
    * `signal`: when nobody wants to know any more.
    */
   async find(session: SessionId, signal?: AbortSignal): Promise<Summary | "none" | null> {
-    const { sessions, refused } = await this.askAgain("find", { session }, signal);
+    const { sessions, refused } = await this.askAgain("find", { session }, FIND_TRIES, signal);
     return sessions?.sessions[0] ?? (refused === "not_found" ? "none" : null);
   }
 
@@ -104,10 +106,10 @@ export class Gateway {
     return this.ask("join", join, signal);
   }
 
-  /** Asks some more times if nobody can tell at the moment. */
-  private async askAgain<A extends keyof Asks>(action: A, payload: Asks[A], signal?: AbortSignal): Promise<Answer> {
+  /** Asks more often, `most` times in all, while nobody can tell. */
+  private async askAgain<A extends keyof Asks>(action: A, payload: Asks[A], most: number, signal?: AbortSignal): Promise<Answer> {
     let answer = await this.ask(action, payload, signal);
-    for (let tries = 1; answer.refused === "unavailable" && tries < MOST_TRIES; tries++) {
+    for (let tries = 1; answer.refused === "unavailable" && tries < most; tries++) {
       await new Promise<void>((done) => void this.needs.world.after(TRY_AGAIN_MS, done));
       answer = await this.ask(action, payload, signal);
     }
