@@ -14,7 +14,7 @@ const VARIABLE: &str = "SAMETICK_COMMIT";
 /// after each commit and builds the package anew then, so this belongs into the package of the program, and not into that of
 /// a game which other packages use: a commit is no part of a game.
 ///
-/// ```no_run
+/// ```text
 /// fn main() {
 ///     sametick_build_id::emit_commit();
 /// }

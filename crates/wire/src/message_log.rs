@@ -183,7 +183,7 @@ mod tests {
     fn logged(number: u32) -> Logged {
         let at = Time::from_micros(u64::from(number) * 1_000);
         let seat = Some(Seat(1));
-        Logged { at, sent: number % 2 == 0, channel: Channel::Input, seat, near: Tick(number) }
+        Logged { at, sent: number.is_multiple_of(2), channel: Channel::Input, seat, near: Tick(number) }
     }
 
     fn content(log: &MessageLog) -> Vec<(Tick, Vec<u8>)> {

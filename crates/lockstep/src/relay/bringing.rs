@@ -66,7 +66,7 @@ impl Relay {
             let Some(bring) = &wish.join.bring else {
                 let waiting = self.take_waiting(key);
                 let id = self.begin(number.uid, first, &wish.join);
-                return self.let_in(waiting, id);
+                return self.let_in(&waiting, id);
             };
             if let Err(why) = self.begin_bringing(key, number, first, &wish.join, bring) {
                 self.turn_down(key, first, &why);
@@ -162,7 +162,7 @@ impl Relay {
             Some(Kept::new(facts, number.uid, 0, Some(save)).started(started))
         });
         let id = id.and_then(|kept| self.open_brought(key, kept));
-        self.let_in(waiting, id);
+        self.let_in(&waiting, id);
     }
 
     /// A session keeps the time at which it began, if that can be and nothing else has it.
@@ -238,8 +238,8 @@ impl Relay {
     }
 
     /// Those who have waited for a session come in, if there is room for it.
-    pub(super) fn let_in(&mut self, waiting: Vec<(Member, Wish)>, id: Option<SessionId>) {
-        for (member, wish) in &waiting {
+    pub(super) fn let_in(&mut self, waiting: &[(Member, Wish)], id: Option<SessionId>) {
+        for (member, wish) in waiting {
             match id {
                 Some(id) => self.enter(id, *member, wish),
                 None => refuse(&mut self.outbox, *member, NO_ROOM),

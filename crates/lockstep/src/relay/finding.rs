@@ -38,7 +38,7 @@ impl Relay {
         let waiting = self.take_waiting(key);
         if !waiting.is_empty() {
             let id = self.resume(key.clone(), *kept);
-            self.let_in(waiting, id);
+            self.let_in(&waiting, id);
         }
     }
 

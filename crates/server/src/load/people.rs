@@ -62,7 +62,7 @@ impl Talk {
         let proof = to_hex(&key.page_proof(unix_seconds() / 60));
         let path = format!("{path}?proof={proof}");
         let call = tokio::time::timeout(PATIENCE, Call::open(authority, &path)).await;
-        let call = call.map_err(|_| Trouble::Cut("nobody answers".into()))?.map_err(cut)?;
+        let call = call.map_err(|_| Trouble::Cut("nobody answers".into()))??;
         Ok(Talk { call, feature, seq: 0, told: Vec::new(), moved: None, heard_at: Instant::now() })
     }
 
@@ -70,7 +70,7 @@ impl Talk {
         self.seq += 1;
         let Talk { seq, feature, .. } = self;
         let said = json!({"v": 2, "kind": "command", "seq": *seq, "feature": *feature, "action": action, "payload": payload});
-        self.call.say(Words::Text(said.to_string())).await.map_err(cut)?;
+        self.call.say(Words::Text(said.to_string())).await?;
         Ok(self.seq)
     }
 
@@ -80,7 +80,7 @@ impl Talk {
             return Err(Trouble::Cut("the server is silent".into()));
         }
         let ping = json!({"v": 2, "kind": "ping"});
-        self.call.say(Words::Text(ping.to_string())).await.map_err(cut)
+        self.call.say(Words::Text(ping.to_string())).await.map_err(Trouble::from)
     }
 
     /// What is said next, other than that the connection is alive. Nothing is lost if this is dropped before it is done.
@@ -132,8 +132,10 @@ impl Talk {
     }
 }
 
-fn cut(error: std::io::Error) -> Trouble {
-    Trouble::Cut(error.to_string())
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Trouble {
+        Trouble::Cut(error.to_string())
+    }
 }
 
 /// A visitor of the lobby.

@@ -139,7 +139,7 @@ impl Table {
             match member.event(&["phase", "play"]).await? {
                 ("phase", phase) if phase["phase"] == "results" => return Ok(()),
                 ("play", play) if play.is_object() && play != bot.play => {
-                    bot = self.bot(member, play, true)?
+                    bot = self.bot(member, play, true)?;
                 }
                 _ => {}
             }

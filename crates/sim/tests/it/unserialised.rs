@@ -300,7 +300,7 @@ impl Part for Formed {
     }
 
     fn after(&mut self, ticks: u32) {
-        self.kind = if ticks % 2 == 0 { Kind::TheFirst } else { Kind::TheSecond(ticks as u8) };
+        self.kind = if ticks.is_multiple_of(2) { Kind::TheFirst } else { Kind::TheSecond(ticks as u8) };
     }
 }
 

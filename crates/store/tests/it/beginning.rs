@@ -31,7 +31,7 @@ fn after(state: &[u8], ticks: u32) -> Vec<u8> {
 #[test]
 fn states_of_any_length_come_back_and_so_do_the_ticks_after_them() {
     for length in [1, 100, 131_072, 131_073, 700_000, MAX_BEGINNING_BYTES] {
-        let state: Vec<u8> = (0..length as u32).map(|at| (at * 7 >> 3) as u8).collect();
+        let state: Vec<u8> = (0..length as u32).map(|at| ((at * 7) >> 3) as u8).collect();
         let log = after(&state, 90);
         let mut reader = LogReader::open(&log[..]).unwrap();
         assert!(reader.has_state() && reader.state().unwrap() == Some(state), "{length}");
