@@ -55,7 +55,10 @@ fn a_copy_is_brought_again_over_another_link_if_the_first_goes_silent() {
         world.run_millis(210 + seed * 60);
         world.swallow(first);
         world.run_until(20_000, "plays", |world| world.plays(first));
-        assert_eq!(brought(&world, first), Some(Brought::Taken { tick: copy.save.tick }), "seed {seed}");
+        // The copy may have been whole before: then the session that is found has begun with it.
+        assert!(brought(&world, first).is_some(), "seed {seed}");
+        let save = world.server.session().save().expect("it began with the copy");
+        assert_eq!((save.tick, save.hash), (copy.save.tick, copy.save.hash), "seed {seed}");
     }
 }
 
