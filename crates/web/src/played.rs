@@ -1,6 +1,6 @@
 //! A game that is played in a page: the client, what its player does, and what the page has not been told yet.
 
-use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
+use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, SessionCopy};
 use sametick_sim::{Tick, Time};
 use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
@@ -79,6 +79,8 @@ pub(crate) trait Playing {
     fn leave(&mut self, now: Time);
     fn route_name(&self) -> &'static str;
     fn claim(&self) -> Option<Vec<u8>>;
+    fn bring(&mut self, copy: SessionCopy) -> Result<(), String>;
+    fn copy(&self) -> Option<SessionCopy>;
     fn frame(&mut self) -> Vec<f32>;
     fn ghost(&mut self) -> Vec<f32>;
 }
@@ -86,6 +88,7 @@ pub(crate) trait Playing {
 /// A game that is played.
 pub(crate) struct Played<S: OnScreen> {
     client: Client<S>,
+    session: String,
     routes: Vec<Route>,
     desk: Desk,
     diagnostics_at: Time,
@@ -132,6 +135,7 @@ impl<S: OnScreen> Played<S> {
         options.claim().into_iter().for_each(|claim| client.come_back(claim));
         Ok(Played {
             client,
+            session: options.session.clone(),
             routes: options.routes.clone(),
             desk,
             diagnostics_at: now,
@@ -198,6 +202,7 @@ impl<S: OnScreen> Played<S> {
             place,
             ticks_per_second: S::FRAMES.per_second(),
             restarts: self.client.totals().restarts,
+            brought: self.client.side().and_then(S::brought),
         };
         PageStatus::new(self.client.status(), around)
     }
@@ -279,6 +284,16 @@ impl<S: OnScreen> Playing for Played<S> {
 
     fn claim(&self) -> Option<Vec<u8>> {
         self.client.side().and_then(S::claim)
+    }
+
+    fn bring(&mut self, copy: SessionCopy) -> Result<(), String> {
+        S::check_copy(&copy, &self.session)?;
+        self.client.bring(copy);
+        Ok(())
+    }
+
+    fn copy(&self) -> Option<SessionCopy> {
+        self.client.copy()
     }
 
     fn frame(&mut self) -> Vec<f32> {
