@@ -58,7 +58,7 @@ const LAYERS: &[Layer] = &[
         &["build-id"],
     ),
     layer("bevy", Kind::Lib, &["client", "transport"], &[]),
-    layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "room", "client", GAMES], &[]),
+    layer("web", Kind::Wasm, &["sim", "wire", "lockstep", "room", "client", "store", GAMES], &[]),
     layer(
         "simulator",
         Kind::Test,

@@ -10,6 +10,7 @@ use sametick_wire::hex::to_hex;
 use sametick_wire::identity::Token;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::copies;
 use crate::options::{Mode, Options};
 use crate::played::{Played, Playing};
 use crate::screen::Held;
@@ -180,6 +181,18 @@ impl Client {
     /// is what a wall clock says now.
     pub fn messages(&self, now_us: f64, unix_ms: f64) -> String {
         self.played.messages(time(now_us), (unix_ms * 1_000.0) as u64)
+    }
+
+    /// Brings a copy of the session, in case the server has nothing of it. Said before anything else; throws a sentence if the copy does
+    /// not fit.
+    pub fn bring(&mut self, save: &[u8]) -> Result<(), String> {
+        self.played.bring(copies::from_bytes(save)?)
+    }
+
+    /// A copy of the session as it is confirmed, as the bytes of a save; empty if there is none, as in a room.
+    pub fn copy(&self, unix_ms: f64) -> Vec<u8> {
+        let copy = self.played.copy();
+        copy.and_then(|copy| copies::to_bytes(&copy, unix_ms as u64)).unwrap_or_default()
     }
 
     /// What is shown in words and numbers, as JSON.

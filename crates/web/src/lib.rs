@@ -79,6 +79,7 @@
 
 mod arena;
 mod client;
+mod copies;
 mod demo;
 mod diagnostics;
 mod options;
@@ -115,6 +116,12 @@ pub fn key_from_passphrase(passphrase: &str) -> String {
 pub fn page_proof(key: &str, unix_minute: f64) -> Result<String, String> {
     let key = AccessKey::from_root(&from_hex(key).ok_or("a key has 64 hexadecimal digits")?);
     Ok(to_hex(&key.page_proof(unix_minute as u64)))
+}
+
+/// What the bytes of a save say of themselves, as JSON. Throws a sentence if they are none.
+#[wasm_bindgen]
+pub fn save_info(save: &[u8]) -> Result<String, String> {
+    copies::describe(save).map(|info| to_json(&info))
 }
 
 fn time(us: f64) -> Time {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sametick_client::{Attempt, Carried, Client, Input, Output, Plan};
+use sametick_client::{Attempt, Carried, Client, Input, Output, Plan, SessionCopy};
 use sametick_sim::{Tick, Time};
 use sametick_wire::identity::Token;
 use sametick_wire::netem::Profile;
@@ -85,6 +85,8 @@ pub(crate) trait Playing {
     fn route_name(&self) -> &'static str;
     fn claim(&self) -> Option<Vec<u8>>;
     fn messages(&self, now: Time, unix_us: u64) -> String;
+    fn bring(&mut self, copy: SessionCopy) -> Result<(), String>;
+    fn copy(&self) -> Option<SessionCopy>;
     fn frame(&mut self) -> Vec<f32>;
     fn ghost(&mut self) -> Vec<f32>;
 }
@@ -92,6 +94,7 @@ pub(crate) trait Playing {
 /// A game that is played.
 pub(crate) struct Played<S: OnScreen> {
     client: Client<S>,
+    session: String,
     routes: Vec<Route>,
     desk: Desk,
     diagnostics_at: Time,
@@ -139,6 +142,7 @@ impl<S: OnScreen> Played<S> {
         options.claim().into_iter().for_each(|claim| client.come_back(claim));
         Ok(Played {
             client,
+            session: options.session.clone(),
             routes: options.routes.clone(),
             desk,
             diagnostics_at: now,
@@ -205,6 +209,7 @@ impl<S: OnScreen> Played<S> {
             place,
             ticks_per_second: S::FRAMES.per_second(),
             restarts: self.client.totals().restarts,
+            brought: self.client.side().and_then(S::brought),
         };
         PageStatus::new(self.client.status(), around)
     }
@@ -297,6 +302,16 @@ impl<S: OnScreen> Playing for Played<S> {
             |message| add(&to_json(message)),
         );
         lines.into_inner()
+    }
+
+    fn bring(&mut self, copy: SessionCopy) -> Result<(), String> {
+        S::check_copy(&copy, &self.session)?;
+        self.client.bring(copy);
+        Ok(())
+    }
+
+    fn copy(&self) -> Option<SessionCopy> {
+        self.client.copy()
     }
 
     fn frame(&mut self) -> Vec<f32> {

@@ -1,6 +1,6 @@
 //! What a game needs besides its rules to be played in a page: how it looks, and what keys and fingers mean.
 
-use sametick_client::Side;
+use sametick_client::{SessionCopy, Side};
 use sametick_lockstep::message::Seated;
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_sim::{Game, Seat, Tick, TickRate, Time};
@@ -139,6 +139,11 @@ pub trait OnScreen: Side {
     /// How it is doing.
     fn figures(&self) -> Option<Figures>;
 
+    /// Whether a copy can be brought to the session of this name; a sentence if not.
+    fn check_copy(_copy: &SessionCopy, _session: &str) -> Result<(), String> {
+        Err("nobody brings a room: the server decides what happens in it".into())
+    }
+
     /// Who the player is, where players are known.
     fn persona(&self) -> Option<Persona> {
         None
@@ -235,5 +240,9 @@ impl<G: Pictured> OnScreen for Peer<G> {
 
     fn figures(&self) -> Option<Figures> {
         Figures::of_peer(self)
+    }
+
+    fn check_copy(copy: &SessionCopy, session: &str) -> Result<(), String> {
+        copy.check::<G>(session).map_err(|unfit| unfit.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! What a client is doing, as pages are told.
 
-use sametick_client::Status;
+use sametick_client::{Brought, Status};
 use serde::Serialize;
 
 use crate::screen::Place;
@@ -21,6 +21,32 @@ pub struct PageStatus {
     watchers: u16,
     pace: u8,
     restarts: u32,
+    brought: Option<PageBrought>,
+}
+
+/// What became of a copy that was brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+struct PageBrought {
+    taken: bool,
+    /// The tick of the copy.
+    ours: u32,
+    /// The last tick of the session, if that counts instead.
+    theirs: u32,
+    /// Whether that is the same session.
+    is_same: bool,
+}
+
+impl PageBrought {
+    fn new(brought: Brought) -> PageBrought {
+        match brought {
+            Brought::Taken { tick } => {
+                PageBrought { taken: true, ours: tick.0, theirs: tick.0, is_same: true }
+            }
+            Brought::NotNeeded { ours, theirs, is_same } => {
+                PageBrought { taken: false, ours: ours.0, theirs: theirs.0, is_same }
+            }
+        }
+    }
 }
 
 /// What a status is told with.
@@ -36,6 +62,8 @@ pub struct Around {
     pub ticks_per_second: u32,
     /// How often the session began anew.
     pub restarts: u32,
+    /// What became of the copy that was brought, if any was.
+    pub brought: Option<Brought>,
 }
 
 impl PageStatus {
@@ -63,7 +91,7 @@ impl PageStatus {
             }
             Status::Left => "left",
         };
-        let Around { route, attempt, place, ticks_per_second, restarts } = around;
+        let Around { route, attempt, place, ticks_per_second, restarts, brought } = around;
         let Place { seat, progress, watchers, pace } = place;
         let progress = (progress * 100.0) as u8;
         PageStatus {
@@ -79,6 +107,7 @@ impl PageStatus {
             watchers,
             pace,
             restarts,
+            brought: brought.map(PageBrought::new),
         }
     }
 }

@@ -26,10 +26,13 @@ test("every address leads somewhere", () => {
 });
 
 test("an address says how it is meant, and is read the same way", () => {
-  const options = { mode: "lockstep" as const, players: 3, bots: false, listed: true, scenario: "short", seed: 7, watch: true, route: "websocket" as const };
+  const bring = `${"ab".repeat(16)}/den-1800000000000`;
+  const route = "websocket" as const;
+  const options = { mode: "lockstep" as const, players: 3, bots: false, listed: true, scenario: "short", seed: 7, watch: true, route, bring };
   const address = addressOf("pong", "grün 4".replace(" ", "-"), options);
-  expect(address).toBe("/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&scenario=short&seed=7&watch&route=websocket");
+  expect(address).toBe(`/play/pong/gr%C3%BCn-4?players=3&bots=no&listed&scenario=short&seed=7&watch&route=websocket&bring=${encodeURIComponent(bring)}`);
   expect(at(address)).toEqual({ page: "game", game: "pong", session: "grün-4", options });
+  expect(at("/play/pong/a?bring=../../etc")).toMatchObject({ options: { bring: null } });
 });
 
 test("every game has its own usual way", () => {

@@ -26,11 +26,13 @@ export interface GameOptions {
   watch: boolean;
   /** The only route to take, for tests. */
   route: RouteName | null;
+  /** The key of a copy in this browser that the session begins with, if the server has nothing of it. */
+  bring: string | null;
 }
 
 export function usualOptions(game: string): GameOptions {
   const { mode, players } = gameText(game);
-  return { mode, players: players.usual, bots: true, listed: false, scenario: null, seed: null, watch: false, route: null };
+  return { mode, players: players.usual, bots: true, listed: false, scenario: null, seed: null, watch: false, route: null, bring: null };
 }
 
 export function placeOf(url: { pathname: string; search: string }): Place {
@@ -53,7 +55,7 @@ export function gatheringAddress(session: string): string {
 
 export function addressOf(game: string, session: string, options: Partial<GameOptions> = {}): string {
   const usual = usualOptions(game);
-  const { mode, players, bots, listed, scenario, seed, watch, route } = { ...usual, ...options };
+  const { mode, players, bots, listed, scenario, seed, watch, route, bring } = { ...usual, ...options };
   const query = [
     mode !== usual.mode && `mode=${mode}`,
     players !== usual.players && `players=${players}`,
@@ -63,6 +65,7 @@ export function addressOf(game: string, session: string, options: Partial<GameOp
     seed !== null && `seed=${seed}`,
     watch && "watch",
     route && `route=${route}`,
+    bring && `bring=${encodeURIComponent(bring)}`,
   ].filter(Boolean);
   return `/play/${game}/${encodeURIComponent(session)}${query.length ? `?${query.join("&")}` : ""}`;
 }
@@ -80,6 +83,7 @@ function optionsOf(game: string, query: URLSearchParams): GameOptions {
     seed: seedOf(query.get("seed")),
     watch: query.has("watch"),
     route: route === "websocket" || route === "webtransport" ? route : null,
+    bring: /^[0-9a-f]{32}\/[A-Za-z0-9_-]{1,255}$/.exec(query.get("bring") ?? "")?.[0] ?? null,
   };
 }
 

@@ -270,7 +270,7 @@ fn draw_keys(frame: &mut Frame, scene: &Scene<'_>) {
         (Some(_), false) => format!("tap or hold {arrows} · space serve · "),
     };
     let panel = if sideways { 'i' } else { 'd' };
-    let keys = format!("{moves}{panel} figures · g ghost · k keep · q quit");
+    let keys = format!("{moves}{panel} figures · k keep · q quit");
     frame.write(1, frame.height() - 1, &keys, Ink::Faint);
 }
 

@@ -1,6 +1,7 @@
 // The way into a session: ask the server, check key and build, then play. Asks again by itself while nobody answers.
 
 import { Locked, readServer, readSessions } from "../api";
+import { findCopy } from "../copies";
 import { ownBuilds } from "../engine";
 import type { GameOptions } from "../place";
 import { settings } from "../settings.svelte";
@@ -72,12 +73,22 @@ export class Entry {
       const has_token = takeToken(server.sign_in);
       if (server.sign_in && this.options.mode === "room" && !has_token) return { at: "sign-in" };
       const key = server.locked ? settings.key : null;
-      const play = new Play(this.join(key, server.webtransport !== null), server, this.begin);
+      const bring = await this.copy(own);
+      const play = new Play(this.join(key, server.webtransport !== null), server, this.begin, bring);
       return { at: "playing", play };
     } catch {
       const delay_ms = RETRIES_MS[this.failures++] ?? 8_000;
       return { at: "gone", retry_at_ms: Date.now() + delay_ms };
     }
+  }
+
+  /** The copy that the session begins with, if the server has nothing of it; none if it does not fit. */
+  private async copy(build: string): Promise<Uint8Array<ArrayBuffer> | null> {
+    const { bring, mode } = this.options;
+    if (!bring || mode !== "lockstep") return null;
+    const copy = await findCopy(bring).catch(() => undefined);
+    const fits = copy && copy.build === build && copy.game === this.game && copy.session === this.session;
+    return fits ? copy.bytes : null;
   }
 
   private async keyIsGood(): Promise<boolean> {

@@ -18,10 +18,12 @@ import type {
   Tool,
   Who,
 } from "../worker/messages";
+import { sharedNow } from "../worker/messages";
 import type { Point } from "./canvas";
 import { Claims } from "./claims";
 import { Motion, type Shape } from "./motion";
 import { Oneself } from "./oneself";
+import { keptText } from "./words";
 
 const SETTLING_MS = 3_000;
 
@@ -55,6 +57,8 @@ export class Play {
   bad_token: string | null = $state(null);
   /** Another page of this browser plays in this room, and so this one does not. */
   elsewhere = $state(false);
+  /** What is said of a copy that was asked for, until it is said again. */
+  kept: { text: string; at_ms: number } | null = $state.raw(null);
   /** What this browser's link is made to suffer. */
   lag: Lag = $state.raw({ rtt_ms: 0, jitter_ms: 0, loss_percent: 0 });
 
@@ -80,6 +84,7 @@ export class Play {
     readonly options: JoinOptions,
     doors: Doors,
     begin: boolean,
+    bring: Uint8Array<ArrayBuffer> | null = null,
   ) {
     this.begin = begin;
     this.motion = new Motion(60, options.mode === "room");
@@ -99,6 +104,7 @@ export class Play {
       doors: { hostname, websocket: { ...websocket }, webtransport: webtransport && { ...webtransport } },
       token: is_known ? settings.token : null,
       claim: this.claims?.take() ?? null,
+      bring,
     });
   }
 
@@ -116,6 +122,11 @@ export class Play {
 
   controls({ held, x, y, tool = 0 }: Wanted): void {
     this.engine.send({ kind: "controls", held, x, y, tool });
+  }
+
+  /** Keeps a copy of the session in this browser now. */
+  keep(): void {
+    this.engine.send({ kind: "keep" });
   }
 
   press(): void {
@@ -179,6 +190,9 @@ export class Play {
         return this.known(message.who);
       case "diagnostics":
         return this.measured(message.diagnostics, message.at_ms);
+      case "kept":
+        this.kept = { text: keptText(message.info, message.why), at_ms: sharedNow() };
+        return;
       case "server":
         return void this.compare(message.answer as ServerInfo);
       case "crash":

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ShownStatus } from "../worker/messages";
-import { lightOf, noticeOf, sentence } from "./words";
+import { broughtText, keptText, lightOf, noticeOf, sentence } from "./words";
 
 const status = (more: Partial<ShownStatus>): ShownStatus => ({
   state: "playing",
@@ -17,6 +17,7 @@ const status = (more: Partial<ShownStatus>): ShownStatus => ({
   watchers: 0,
   pace: 100,
   restarts: 0,
+  brought: null,
   ...more,
 });
 
@@ -70,4 +71,14 @@ test("who has to sign in is told where", () => {
   const notice = noticeOf(status({ state: "refused", why: "sign in first: only those with a token play here" }), false, 0);
   expect(notice).toMatchObject({ name: "sign-in", title: "Sign in first" });
   expect(notice?.text).toMatch(/no login form of its own/);
+});
+
+test("what becomes of a copy is said", () => {
+  const brought = { taken: true, ours: 900, theirs: 900, is_same: true };
+  expect(broughtText(brought)).toContain("goes on from your copy, after tick 900");
+  const older = broughtText({ ...brought, taken: false, theirs: 1_000 });
+  expect(older).toBe("Your copy of tick 900 was not needed: the server has the session up to tick 1000.");
+  expect(broughtText({ ...brought, taken: false, theirs: 800 })).toContain("though it is newer");
+  expect(broughtText({ ...brought, taken: false, is_same: false })).toContain("another session of this name");
+  expect(keptText(null, "there is nothing to keep yet")).toBe("No copy was kept: there is nothing to keep yet.");
 });

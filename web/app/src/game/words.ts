@@ -1,6 +1,6 @@
 // What the game page says, in plain words, about the connection.
 
-import type { Diagnostics, RouteName, ShownStatus } from "../worker/messages";
+import type { Brought, Diagnostics, RouteName, SaveInfo, ShownStatus } from "../worker/messages";
 
 export const ROUTE_TEXT: Record<RouteName, string> = { webtransport: "WebTransport", websocket: "WebSocket" };
 
@@ -156,4 +156,19 @@ export function sentence(text: string, begins = true): string {
   if (!text) return "";
   const begun = begins ? text.charAt(0).toUpperCase() + text.slice(1) : text;
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** What is said of a copy that somebody has asked for. */
+export function keptText(info: SaveInfo | null, why: string): string {
+  return info
+    ? `A copy is kept in this browser: tick ${info.tick}. It is among your saves on the first page.`
+    : `No copy was kept: ${why}.`;
+}
+
+/** What became of a copy that was brought. */
+export function broughtText({ taken, ours, theirs, is_same }: Brought): string {
+  if (taken) return `The server had nothing of this session: it goes on from your copy, after tick ${ours}.`;
+  if (!is_same) return `Your copy of tick ${ours} was not needed: another session of this name is there.`;
+  const newer = ours > theirs ? ", though it is newer" : "";
+  return `Your copy of tick ${ours} was not needed${newer}: the server has the session up to tick ${theirs}.`;
 }

@@ -55,6 +55,32 @@ export interface Status {
   pace: number;
   /** How often the session was begun anew: the server came back without it. */
   restarts: number;
+  /** What became of the copy that was brought; none if none was, or that is not known yet. */
+  brought: Brought | null;
+}
+
+/** What became of a copy: it was taken, or what the server has counts. */
+export interface Brought {
+  taken: boolean;
+  /** The tick of the copy. */
+  ours: number;
+  /** The last tick of the session. */
+  theirs: number;
+  /** Whether that is the session that the copy is of. */
+  is_same: boolean;
+}
+
+/** What the bytes of a save say of themselves. */
+export interface SaveInfo {
+  game: string;
+  /** The session as stores call it. */
+  id: string;
+  session: string;
+  build: string;
+  tick: number;
+  seats: number;
+  started_unix_ms: number;
+  saved_unix_ms: number;
 }
 
 /** A status with its times on the clock that page and worker share, too. */
@@ -267,7 +293,17 @@ export type ToWorker =
   /** Bots play a game by themselves, for so many players; nobody does if null. */
   | { kind: "demo"; game: string; players: number | null }
   /** `token`: who comes, if that is known. `claim`: what brings them back to the seat that another page of the tab had. */
-  | { kind: "join"; options: JoinOptions; doors: Doors; token: string | null; claim: string | null }
+  /** `bring`: the bytes of a copy of the session, in case the server has nothing of it. */
+  | {
+      kind: "join";
+      options: JoinOptions;
+      doors: Doors;
+      token: string | null;
+      claim: string | null;
+      bring: Uint8Array<ArrayBuffer> | null;
+    }
+  /** Keep a copy of the session now. */
+  | { kind: "keep" }
   /** The host of a session is reached there from now on. */
   | { kind: "doors"; doors: Doors }
   /** From the next connection on it comes as whoever has this token. */
@@ -285,7 +321,8 @@ export type Question =
   /** The newest messages with the server, a line of JSON each. */
   | { what: "messages" }
   | { what: "key"; passphrase: string }
-  | { what: "proof"; key: string; unix_minute: number };
+  | { what: "proof"; key: string; unix_minute: number }
+  | { what: "save"; bytes: Uint8Array<ArrayBuffer> };
 
 /** A tick of bots that play by themselves. */
 export interface Exhibit {
@@ -306,6 +343,8 @@ export type FromWorker =
   | { kind: "who"; who: Who }
   | { kind: "diagnostics"; diagnostics: Diagnostics; at_ms: number }
   | { kind: "server"; answer: unknown }
+  /** A copy that was asked for is kept, or why not. */
+  | { kind: "kept"; info: SaveInfo | null; why: string }
   | Exhibit
   | { kind: "done" }
   | { kind: "crash"; why: string };

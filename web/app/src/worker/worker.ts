@@ -1,11 +1,12 @@
 // The worker of a page: it owns the wasm module, the client and its connections, so that a busy or hidden page does
 // not hold up the session. Before it joins it also answers questions that only the module can answer.
 
-import init, { Client, Demo, builds, key_from_passphrase, page_proof } from "../wasm/sametick_web.js";
+import init, { Client, Demo, builds, key_from_passphrase, page_proof, save_info } from "../wasm/sametick_web.js";
 import module_url from "../wasm/sametick_web_bg.wasm?url";
 import { randomHex } from "../hex";
 import type { Doors, Question, ToWorker } from "./messages";
 import { Exhibition } from "./exhibition";
+import { Keeper } from "./keeper";
 import { nowUs, Pump, type Post } from "./pump";
 
 /** What is used of a worker's global scope; the page's types do not have it. */
@@ -21,6 +22,7 @@ const loaded = init({ module_or_path: module_url });
 // Each message waits for the module, so they stay in order. A module that cannot be loaded is reported once.
 let order: Promise<unknown> = loaded.catch(crashed);
 let pump: Pump | undefined;
+let keeper: Keeper | undefined;
 /** Where the host of a session is, as the page heard last. */
 let told: Doors | undefined;
 const exhibitions = new Map<string, Exhibition>();
@@ -61,7 +63,13 @@ function handle(message: ToWorker): void {
     case "ghost":
       if (pump) pump.showsGhost = message.on;
       return;
+    case "keep":
+      return void keeper?.keep().then(
+        (info) => post({ kind: "kept", info, why: info ? "" : "there is nothing to keep yet" }),
+        (error: unknown) => post({ kind: "kept", info: null, why: text(error) }),
+      );
     case "leave":
+      keeper?.end();
       return pump?.tell((client, now_us) => client.leave(now_us));
   }
 }
@@ -83,14 +91,19 @@ function answer(question: Question): string {
       return key_from_passphrase(question.passphrase);
     case "proof":
       return page_proof(question.key, question.unix_minute);
+    case "save":
+      return save_info(question.bytes);
   }
 }
 
-function join({ options, doors, token, claim }: Extract<ToWorker, { kind: "join" }>): Pump {
+function join({ options, doors, token, claim, bring }: Extract<ToWorker, { kind: "join" }>): Pump {
   const { pass, ...rest } = options;
   const client = new Client(
     JSON.stringify({ ...rest, ...(pass && { pass }), token, claim, unix_ms: Date.now(), now_us: nowUs(), random: randomHex(32) }),
   );
+  if (bring) client.bring(bring);
+  // The host of a session that people gathered in keeps it.
+  if (options.mode === "lockstep" && !pass) keeper = new Keeper(() => client.copy(Date.now()), save_info);
   if (pass) told = doors;
   // The first dial uses what the page has just read; after that the server may be another one.
   let known: Doors | undefined = doors;
@@ -100,8 +113,14 @@ function join({ options, doors, token, claim }: Extract<ToWorker, { kind: "join"
     known = undefined;
     return first ?? (await askServer());
   };
-  return new Pump(client, current, post, crashed);
+  return new Pump(client, current, ended, crashed);
 }
+
+/** What the pump says; with the end of the session its copy is kept once more. */
+const ended: Post = (message, transfer) => {
+  if (message.kind === "done") keeper?.end();
+  post(message, transfer);
+};
 
 async function askServer(): Promise<Doors> {
   const response = await fetch("/api/server", { cache: "no-store", signal: AbortSignal.timeout(5_000) });
