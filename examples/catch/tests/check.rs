@@ -11,9 +11,3 @@ fn catch_is_deterministic() {
     let failure = check_game(games.named("catch").unwrap(), plan).unwrap();
     assert!(failure.is_none(), "{failure:?}");
 }
-
-#[test]
-fn programs_of_this_package_say_its_commit() {
-    // Nothing outside of a repository; but the build script has been asked.
-    assert_eq!(games![Catch].commit(), env!("SAMETICK_COMMIT"));
-}
