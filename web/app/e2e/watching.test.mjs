@@ -84,8 +84,11 @@ story("who watches moves the view with keys, mouse and fingers, and follows a pl
   await thumbs.put(1, { x: 260, y: 500 });
   await thumbs.lift(1);
   await moves(cyd, from, "with a finger", (x, y) => x > 30 && y > 50);
-  await cyd.element("follow-next").tap();
-  await cyd.element("followed").getByText(name).waitFor();
+  // A browser takes a tap right after a quick drag for the end of its motion, and makes no click of it.
+  await until("cyd follows the only player", async () => {
+    await cyd.element("follow-next").tap();
+    return (await cyd.element("followed").innerText()).includes(name);
+  });
 });
 
 story("the tab key leads through everything in the arena and out of it again", async (stage) => {

@@ -44,6 +44,11 @@ const FAILED_BY_CHANCE: &[Story] = &[
     // The port was taken by a browser. Ports of the others were as well, now and then; these need the most of them.
     Story { file: "drop", name: "where WebTransport is swallowed, a page takes WebSocket by itself" },
     Story { file: "drop", name: "a server that was killed and started again is played on by itself" },
+    // A tap right after a quick drag is no click.
+    Story {
+        file: "watching",
+        name: "who watches moves the view with keys, mouse and fingers, and follows a player",
+    },
     // The other page's game was disturbed by a busy machine.
     Story {
         file: "timed/hidden",
