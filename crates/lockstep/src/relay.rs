@@ -9,6 +9,7 @@ use core::cmp::Reverse;
 
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, Time};
+use sametick_wire::text::{NAME_RULE, is_safe_to_show};
 use sametick_wire::{Channel, Malformed};
 
 use crate::compaction::CompactionConfig;
@@ -351,6 +352,9 @@ impl Relay {
             return Err(Malformed::Forbidden(
                 "a Join has a setup of at most 4096 bytes, a rate from 1 to 240, and texts of at most 64 bytes",
             ));
+        }
+        if !is_safe_to_show(&join.name) {
+            return Err(Malformed::Forbidden(NAME_RULE));
         }
         let Some(door) = self.doors.get_mut(&member).filter(|door| !door.waits) else {
             return Err(Malformed::Forbidden("Join is sent once"));

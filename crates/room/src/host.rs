@@ -41,7 +41,7 @@ use choice::Cadence;
 use crew::Crew;
 use gathering::Arrived;
 use grid::Grid;
-pub use joining::{CAME_BACK, MAX_WATCHERS, ROOM_IS_FULL};
+pub use joining::{CAME_BACK, MAX_WATCHERS, NOT_RESUMED, ROOM_IS_FULL};
 use keeping::Keeping;
 pub use keeping::{Keepsake, Known};
 use scenery::Scenery;

@@ -10,6 +10,7 @@ use sametick_wire::control::{at_most, from_bytes};
 use sametick_wire::identity::Token;
 use sametick_wire::inputs::first_tick;
 use sametick_wire::message_log::Described;
+use sametick_wire::text::{NAME_RULE, is_safe_to_show};
 use sametick_wire::{Channel, Malformed};
 use serde::{Deserialize, Serialize};
 
@@ -73,13 +74,23 @@ pub struct Join {
     pub resume: Option<Claim>,
     /// What shows who it is.
     pub token: Option<Token>,
+    /// To be refused rather than taken for a new player, if neither claim nor token brings anybody back.
+    pub must_resume: bool,
 }
 
 impl Join {
     /// Whether everything is as long as it may be.
-    pub fn is_sound(&self) -> bool {
+    pub fn check(&self) -> Result<(), Malformed> {
         let texts = [&self.game, &self.commit, &self.name];
-        self.setup.len() <= MAX_SETUP && texts.iter().all(|text| text.len() <= MAX_TEXT)
+        if self.setup.len() > MAX_SETUP || texts.iter().any(|text| text.len() > MAX_TEXT) {
+            return Err(Malformed::Forbidden(
+                "a Join has a setup of at most 4096 bytes and texts of at most 64",
+            ));
+        }
+        if !is_safe_to_show(&self.name) {
+            return Err(Malformed::Forbidden(NAME_RULE));
+        }
+        Ok(())
     }
 }
 

@@ -163,6 +163,7 @@ impl<G: Hosted> View<G> {
                 listed: join.listed,
                 resume: None,
                 token: None,
+                must_resume: false,
             },
             stage: Stage::Joining,
             claim: None,

@@ -11,9 +11,10 @@ use sametick_session::message::{Closing, Ending, Event, Parting, Phase, Refusal,
 use sametick_sim::replica::{Entity, Hosted};
 use sametick_wire::closing::{LEAVING, OVER_A_LIMIT, THROWN_OUT};
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::rooms::envelope::Code;
+use crate::rooms::envelope::{Code, Encoding, Incoming, parse};
+use crate::rooms::wishes::command_of;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -106,16 +107,23 @@ fn kinds_of_envelopes_are_documented() {
 fn codes_are_documented() {
     let protocol = doc("protocol.md");
     let script = below(&protocol, "## Envelope protocol v2 (rooms for any language)");
-    let codes: Vec<String> = Code::ALL.iter().map(|code| json!(code).as_str().unwrap().to_owned()).collect();
-    assert_named(codes.iter().map(String::as_str), script, "the envelope protocol");
-    let refused: Vec<String> =
-        Refusal::ALL.iter().map(|refusal| json!(refusal).as_str().unwrap().to_owned()).collect();
-    assert_named(refused.iter().map(String::as_str), &doc("sessions.md"), "docs/sessions.md");
+    assert_named(variants::<Code>().iter().map(String::as_str), script, "the envelope protocol");
+    let sessions = doc("sessions.md");
+    let refused = variants::<Refusal>();
+    let place = "\"What is refused\" of docs/sessions.md";
+    assert_named(refused.iter().map(String::as_str), below(&sessions, "### What is refused"), place);
+    assert_eq!((variants::<Code>().len(), refused.len()), (Code::ALL.len(), Refusal::ALL.len()));
     let source = include_str!("identity/refusal.rs");
     let code = source.split("fn code").nth(1).and_then(|rest| rest.split("fn sentence").next()).unwrap();
     let signing_in: Vec<&str> = code.split('"').skip(1).step_by(2).collect();
     assert!(signing_in.len() >= 10, "{signing_in:?}");
-    assert_named(signing_in, &doc("identity.md"), "docs/identity.md");
+    let exchange = include_str!("pages/session.rs");
+    let answered = exchange.split("StatusCode::").skip(1).filter_map(|rest| rest.split('"').nth(1));
+    let answered: Vec<&str> = answered.filter(|word| word.contains('_')).collect();
+    assert_eq!(answered.len(), 3, "{answered:?}");
+    let identity = doc("identity.md");
+    let codes = signing_in.into_iter().chain(answered);
+    assert_named(codes, below(&identity, "## The exchange"), "\"The exchange\" of docs/identity.md");
     let closes = below(&protocol, "### Close codes");
     for code in [LEAVING, THROWN_OUT, OVER_A_LIMIT] {
         assert!(closes.contains(&format!("| {code} | server |")), "{code}");
@@ -146,15 +154,75 @@ fn what_happens_in_arena_is_documented() {
         "\"Events\" of docs/arena.md",
     );
     let denied = variants::<sametick_arena::Denied>();
-    assert_named(denied.iter().map(String::as_str), &arena, "docs/arena.md");
+    assert_named(
+        denied.iter().map(String::as_str),
+        below(&arena, "### What a refused action looks like"),
+        "\"What a refused action looks like\"",
+    );
     for kind in sametick_arena::Arena::KINDS {
         assert_named([kind.name], below(&arena, "## What there is to see"), "\"What there is to see\"");
-        assert_named(kind.fields.iter().map(|field| field.name), &arena, kind.name);
+        let fields = kind.fields.iter().map(|field| field.name);
+        assert_named(fields, below(&arena, "## What there is to see"), kind.name);
     }
+    let Value::Object(setup) = json!(sametick_arena::Setup::default()) else { panic!("a setup is an object") };
+    assert_named(
+        setup.keys().map(String::as_str),
+        below(&arena, "## A room's setup"),
+        "\"A room's setup\" of docs/arena.md",
+    );
     let own = <sametick_arena::Arena as Hosted>::Own::KIND;
     assert_named(
         own.fields.iter().map(|field| field.name),
         below(&arena, "## What only you know: `own`"),
         "own",
     );
+}
+
+#[test]
+fn commands_in_the_example_of_arena_are_understood() {
+    let arena = doc("arena.md");
+    let example = below(&arena, "## An example");
+    let commands: Vec<&str> = example.lines().filter(|line| line.contains("\"kind\":\"command\"")).collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    for command in commands {
+        let Ok(Incoming::Command(command)) = parse(Encoding::Json, command.as_bytes()) else {
+            panic!("{command} is no command")
+        };
+        command_of::<<sametick_arena::Arena as Hosted>::Command>(command).unwrap();
+    }
+}
+
+#[test]
+fn the_inputs_and_the_setup_of_pong_are_documented() {
+    use sametick_pong::{Input, Motion, Setup};
+    let pong = doc("pong.md");
+    let bytes = |input: Input| sametick_sim::to_canonical(&input).unwrap();
+    let bits = [
+        Input::moving(Motion::Less),
+        Input::moving(Motion::More),
+        Input::default().and_serve(),
+        Input::default().and_rematch(),
+    ];
+    for (bit, input) in bits.into_iter().enumerate() {
+        assert_eq!(bytes(input), [1 << bit]);
+        assert!(below(&pong, "## Input").contains(&format!("| {bit} | {} |", 1 << bit)), "bit {bit}");
+    }
+    let setup = sametick_sim::to_canonical(&Setup::default()).unwrap();
+    let defaults: Vec<String> = setup.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = below(&pong, "## Setup");
+    assert!(text.contains(&format!("`{}`", defaults.join(" "))), "{defaults:?}");
+    let Value::Object(fields) = json!(Setup::default()) else { panic!("a setup is an object") };
+    for field in fields.keys() {
+        assert!(text.contains(&format!("| {field} |")), "{field}");
+    }
+}
+
+/// What a table of docs/protocol.md says of close texts, and where the code has them.
+#[test]
+fn texts_of_closes_are_documented() {
+    let protocol = doc("protocol.md");
+    let closes = below(&protocol, "### Close codes");
+    for text in [sametick_room::host::CAME_BACK, sametick_room::host::SEAT_GIVEN] {
+        assert!(closes.contains(&format!("| `{text}` |")), "{text}");
+    }
 }

@@ -16,6 +16,9 @@ use crate::plain;
 use crate::rooms::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
 use crate::rooms::told::Pong;
 
+/// The kinds of envelopes that lobby and sessions take.
+const ONLY_COMMANDS: &str = "here there are only command and ping";
+
 /// How much somebody may ask for: a hasty hand on every button of a page is slower.
 const COMMANDS: Limit = Limit { every_us: 100_000, burst: 40 };
 
@@ -80,7 +83,11 @@ impl Parley {
                 None
             }
             Ok(Incoming::Character(_) | Incoming::Resync) => {
-                self.say(links, &Fault::new(Code::UnknownKind, "here there are only command and ping"));
+                self.say(links, &Fault::new(Code::UnknownKind, ONLY_COMMANDS));
+                None
+            }
+            Err(fault) if fault.code == Code::UnknownKind => {
+                self.say(links, &Fault { message: ONLY_COMMANDS.into(), ..fault });
                 None
             }
             Err(fault) => {

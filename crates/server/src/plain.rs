@@ -98,8 +98,14 @@ fn wanted(expected: &dyn Expected) -> String {
     let text = expected.to_string();
     let plain = match text.as_str() {
         "f32" | "f64" => "a number",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
-        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0 on",
+        "i8" => "a whole number from -128 to 127",
+        "i16" => "a whole number from -32768 to 32767",
+        "i32" => "a whole number from -2147483648 to 2147483647",
+        "i64" | "isize" => "a whole number",
         "a boolean" => "true or false",
         "a string" | "a borrowed string" => "text",
         "a sequence" | "an array" => "a list",
@@ -296,6 +302,21 @@ pub fn no_json(error: &serde_json::Error) -> String {
     format!("this is no JSON: there is a mistake in line {}, column {}", error.line(), error.column())
 }
 
+/// A mistake in MessagePack, without the words of its decoder.
+pub fn no_message_pack(error: &rmp_serde::decode::Error) -> String {
+    use rmp_serde::decode::Error;
+    let why = match error {
+        Error::InvalidMarkerRead(_) | Error::InvalidDataRead(_) => "it ends too early",
+        Error::DepthLimitExceeded => "it is nested too deeply",
+        // Values that JSON has not: bytes, extensions, keys that are no text.
+        Error::Syntax(_) | Error::TypeMismatch(_) => {
+            "only what JSON can say is understood: no bytes, no extensions, and text as keys"
+        }
+        _ => "a value in it cannot be read",
+    };
+    format!("this is no MessagePack of an envelope: {why}")
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
@@ -348,8 +369,8 @@ mod tests {
             (json!([1]), "an object is expected, not a list"),
             (json!({"number": "north"}), "`number`: a number is expected, not \"north\""),
             (json!({}), "`number` is missing"),
-            (json!({"number": 1, "count": 300}), "`count`: a whole number from 0 on is expected, not 300"),
-            (json!({"number": 1, "count": -1}), "`count`: a whole number from 0 on is expected, not -1"),
+            (json!({"number": 1, "count": 300}), "`count`: a whole number from 0 to 255 is expected, not 300"),
+            (json!({"number": 1, "count": -1}), "`count`: a whole number from 0 to 255 is expected, not -1"),
             (json!({"number": 1, "list": 5}), "`list`: a list is expected, not 5"),
             (json!({"number": 1, "list": [[true]]}), "`list[0]`: an object is expected, not a list"),
             (

@@ -24,7 +24,7 @@ mod sharing;
 mod showing;
 mod times;
 pub mod told;
-mod wishes;
+pub(crate) mod wishes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -391,6 +391,7 @@ impl Rooms {
             Turned::Away(why) | Turned::Limited(why) => (*why, false),
             Turned::BadToken(why) => (*why, true),
             Turned::Out => return self.close(member, host::JOIN_FIRST),
+            Turned::Broke(malformed) => return self.close(member, malformed.rule()),
         };
         self.say(member, &ToView::Refused { why: why.into(), bad_token });
     }
@@ -456,8 +457,10 @@ enum Turned {
     Limited(&'static str),
     /// They are told what is wrong with their token.
     BadToken(&'static str),
-    /// They do not speak the protocol.
+    /// Their first message is no `Join`.
     Out,
+    /// Their `Join` breaks a rule.
+    Broke(Malformed),
 }
 
 /// Whether a member is in this process: a script.

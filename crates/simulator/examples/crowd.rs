@@ -55,6 +55,7 @@ impl Crowd {
                 listed: false,
                 resume: None,
                 token: None,
+                must_resume: false,
             });
             let bytes = control::to_bytes(&join);
             crowd.host.handle(Time::ZERO, host::Input::Message(Member(member), Channel::Control, &bytes));

@@ -39,6 +39,7 @@ pub mod rtt;
 mod sent;
 pub mod side;
 mod streams;
+pub mod text;
 pub mod trouble;
 mod window;
 

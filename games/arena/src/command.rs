@@ -39,7 +39,7 @@ pub enum Command {
 
 /// Of the feature "movement".
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Movement {
     /// Walks for as many ticks as there are inputs; the last one goes on after that.
     InputBatch {
@@ -86,7 +86,7 @@ pub struct Keys {
 
 /// Of the feature "build".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Build {
     /// Shows others what might be built, for half a second.
     Preview(What),
@@ -145,7 +145,7 @@ pub enum Buildable {
 
 /// Of the feature "projectile".
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Projectile {
     /// Pulls the trigger for one tick.
     Fire {

@@ -24,16 +24,16 @@ pub const CAME_BACK: &str = "you have come back over another connection";
 /// What somebody is told for whom there is no seat.
 pub const ROOM_IS_FULL: &str = "the room is full";
 
+/// What a client is told that asked to come back or be refused, where it cannot come back.
+pub const NOT_RESUMED: &str =
+    "this claim brings nobody back: it was used before, is of another room, or the seat was given away";
+
 /// The view of everybody who only looks.
 pub const WATCHERS: ViewId = ViewId(u16::MAX);
 
 impl<G: Hosted> Host<G> {
     pub(super) fn join(&mut self, member: Member, join: &Join) -> Result<(), Malformed> {
-        if !join.is_sound() {
-            return Err(Malformed::Forbidden(
-                "a Join has a setup of at most 4096 bytes and texts of at most 64",
-            ));
-        }
+        join.check()?;
         if join.game != G::NAME {
             self.refuse(member, "another game is played in this room");
             return Ok(());
@@ -43,6 +43,11 @@ impl<G: Hosted> Host<G> {
             || self.keeping.assigned(member).is_some()
             || self.seat_of(player, join.resume).is_some()
             || self.hold_of(player, join.resume).is_some();
+        if join.must_resume && !is_back {
+            self.keeping.forget_guest(member);
+            self.refuse(member, NOT_RESUMED);
+            return Ok(());
+        }
         let place = match self.keeping.assigned(member) {
             Some((player, seat)) => self.assigned_place(member, player, seat),
             None => self.place_for(member, join).map(Some),

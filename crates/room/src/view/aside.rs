@@ -77,6 +77,11 @@ impl<G: Hosted> View<G> {
         self.pace_percent
     }
 
+    /// From now on asks to be refused where neither claim nor token brings anybody back, in place of joining as a new player.
+    pub fn require_resume(&mut self) {
+        self.join.must_resume = true;
+    }
+
     /// Comes back as who had this claim, over a link that has just opened.
     pub fn resume(&mut self, now: Time, path: Path, claim: Claim) {
         self.take_claim(claim);

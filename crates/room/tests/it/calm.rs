@@ -310,6 +310,7 @@ fn join(watch: bool) -> Join {
         listed: false,
         resume: None,
         token: None,
+        must_resume: false,
     }
 }
 

@@ -53,6 +53,7 @@ impl Room {
             listed: true,
             resume: None,
             token: None,
+            must_resume: false,
         };
         let join = to_bytes(&ToHost::Join(join));
         self.host.handle(self.now, Input::Message(Member(member), Channel::Control, &join));

@@ -37,6 +37,7 @@ fn control_messages() {
         listed: true,
         resume: None,
         token: Some(Token::from_bytes([7; 16])),
+        must_resume: false,
     };
     documented("Enter", &to_bytes(&ToHost::Join(join)));
     let welcome =

@@ -12,7 +12,7 @@ use sametick_wire::hello::{Hello, Intent};
 
 use super::{ONLY_GATEWAY, STOPS, ServerApp, Side};
 use crate::hosting::{Guest, session_of_place};
-use crate::rooms::entrance::{Entrance, room_of_socket};
+use crate::rooms::entrance::{Entrance, is_of_scripts};
 use crate::rooms::envelope::{Code, Fault};
 use crate::rooms::scripts::Scripts;
 
@@ -35,7 +35,7 @@ impl fmt::Display for Elsewhere {
 
 /// Whether a WebSocket at this address is a script's.
 pub(super) fn is_script(target: &str) -> bool {
-    target.split('?').next().and_then(room_of_socket).is_some()
+    target.split('?').next().is_some_and(is_of_scripts)
 }
 
 impl ServerApp {

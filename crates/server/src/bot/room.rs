@@ -321,6 +321,7 @@ where
                     listed: true,
                     resume: None,
                     token: None,
+                    must_resume: false,
                 };
                 (join, wander)
             };

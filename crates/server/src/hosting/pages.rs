@@ -9,9 +9,8 @@ use serde_json::json;
 
 use super::members::SOCKET;
 use crate::listen::Listening;
-use crate::pages::gate::{Gate, unauthorized};
+use crate::pages::gate::Gate;
 use crate::pages::{answer_json, error, guarded, set};
-use crate::rooms::entrance::room_of_socket;
 
 /// How many sessions there are, and how many of them play.
 #[derive(Clone, Default)]
@@ -67,11 +66,6 @@ impl Pages for HostPages {
     }
 
     fn upgrade(&self, request: &Request<()>) -> Upgrade {
-        match request.uri().path() {
-            SOCKET if self.gate.may_see(request) => Upgrade::Talk,
-            SOCKET => Upgrade::Refused(unauthorized()),
-            path if room_of_socket(path).is_some() => self.gate.upgrade_script(request),
-            _ => Upgrade::Link,
-        }
+        self.gate.upgrade(request, SOCKET)
     }
 }

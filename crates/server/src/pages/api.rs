@@ -16,7 +16,7 @@ use crate::gateway;
 use crate::gateway::lists::Lists;
 use crate::listen::Listening;
 use crate::presence::{Mode, Presence};
-use crate::rooms::entrance::{Entrance, room_of, room_of_socket};
+use crate::rooms::entrance::{Entrance, room_of};
 use crate::ways::Ways;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -99,12 +99,7 @@ impl Api {
 
     /// What a WebSocket at this address is for.
     pub fn upgrade(&self, request: &Request<()>) -> Upgrade {
-        match request.uri().path() {
-            gateway::SOCKET if self.gate.may_see(request) => Upgrade::Talk,
-            gateway::SOCKET => Upgrade::Refused(unauthorized()),
-            path if room_of_socket(path).is_some() => self.gate.upgrade_script(request),
-            _ => Upgrade::Link,
-        }
+        self.gate.upgrade(request, gateway::SOCKET)
     }
 
     fn room(&self, code: &str, query: &str) -> Response<Bytes> {

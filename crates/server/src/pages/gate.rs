@@ -7,7 +7,7 @@ use sametick_wire::hex::from_hex;
 
 use super::{error, set};
 use crate::listen::Listening;
-use crate::rooms::entrance::Entrance;
+use crate::rooms::entrance::is_of_scripts;
 
 /// How a page proves the passphrase: `Authorization: Sametick HEX`.
 const PROOF_SCHEME: &str = "Sametick ";
@@ -40,15 +40,18 @@ impl Gate {
         !self.is_locked || in_headers().or_else(in_query).is_some_and(is_good)
     }
 
-    /// What the WebSocket of a script is for: to talk with a room, unless what it asks for makes no sense.
-    pub fn upgrade_script(&self, request: &Request<()>) -> Upgrade {
-        if !self.may_see(request) {
-            return Upgrade::Refused(unauthorized());
+    /// What a WebSocket is for. Envelopes are talked at `talks_at` and at the addresses of scripts: what makes no sense in one of
+    /// those is answered in an envelope, because browsers and most libraries do not show the body of a refused upgrade.
+    pub fn upgrade(&self, request: &Request<()>, talks_at: &str) -> Upgrade {
+        let path = request.uri().path();
+        if path == talks_at || is_of_scripts(path) {
+            return if self.may_see(request) { Upgrade::Talk } else { Upgrade::Refused(unauthorized()) };
         }
-        match Entrance::parse(&request.uri().to_string()) {
-            Ok(_) => Upgrade::Talk,
-            Err(why) => Upgrade::Refused(error(StatusCode::BAD_REQUEST, &why)),
+        if path.starts_with("/api/") {
+            let why = "there is no WebSocket here; a script comes in at /api/rooms/CODE/ws";
+            return Upgrade::Refused(error(StatusCode::NOT_FOUND, why));
         }
+        Upgrade::Link
     }
 }
 

@@ -296,7 +296,7 @@ mod tests {
         );
         assert_eq!(
             begin("setup={\"bots\":-1}", 1..=32).unwrap_err(),
-            "`setup`: `bots`: a whole number from 0 on is expected, not -1"
+            "`setup`: `bots`: a whole number from 0 to 65535 is expected, not -1"
         );
         for seats in ["0", "33", "65535"] {
             let why = begin(&format!("seats={seats}"), 1..=32).unwrap_err();

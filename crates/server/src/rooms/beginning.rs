@@ -141,11 +141,15 @@ pub(super) struct Beginning<'a> {
     pub listed: bool,
 }
 
-/// What somebody says first.
+/// The first message of a member.
 pub(super) fn join_of(channel: Channel, bytes: &[u8]) -> Result<Join, Turned> {
+    if channel != Channel::Control {
+        return Err(Turned::Out);
+    }
     match control::from_bytes(bytes) {
-        Ok(ToHost::Join(join)) if channel == Channel::Control && join.is_sound() => Ok(join),
-        _ => Err(Turned::Out),
+        Ok(ToHost::Join(join)) => join.check().map(|()| join).map_err(Turned::Broke),
+        Ok(_) => Err(Turned::Out),
+        Err(malformed) => Err(Turned::Broke(malformed)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sametick_lockstep::relay::SessionKey;
 use sametick_lockstep::terms::Terms;
-use sametick_room::host::{Input, Known};
+use sametick_room::host::{Input, Known, NOT_RESUMED};
 use sametick_room::message::{Join, ToHost};
 use sametick_sim::Time;
 use sametick_sim::contest::Outcome;
@@ -84,6 +84,7 @@ impl Rooms {
         };
         let id = match found {
             Some(id) => id,
+            None if join.must_resume => return Err(Turned::Away(NOT_RESUMED)),
             None => {
                 let (setup, seed, seats) = (&join.setup[..], join.seed, join.seats);
                 self.begin(member, &join, &Beginning { setup, seed, seats, listed: join.listed })?

@@ -5,6 +5,7 @@ use sametick_wire::claims::Claim;
 use sametick_wire::hello::{MAX_NAME, MAX_PASS, MAX_SESSION};
 use sametick_wire::hex::{from_hex, read_hex};
 use sametick_wire::identity::Token;
+use sametick_wire::text::is_safe_to_show;
 use serde_json::{Map, Value};
 
 use super::script::claim_of;
@@ -43,8 +44,13 @@ pub struct Entrance {
     pub pass: Option<Vec<u8>>,
 }
 
+/// Whether a WebSocket at this path is for a script, though its path may be wrong: [`Entrance::parse`] says what is.
+pub fn is_of_scripts(path: &str) -> bool {
+    path.starts_with(BEFORE)
+}
+
 /// The code of a room in the path of its WebSocket.
-pub fn room_of_socket(path: &str) -> Option<&str> {
+fn room_of_socket(path: &str) -> Option<&str> {
     room_of(path.strip_suffix(BEHIND)?)
 }
 
@@ -88,6 +94,9 @@ impl Entrance {
             _ => Err(format!("`{name}` is 0 or 1")),
         };
         match name {
+            "name" | "playerId" if !is_safe_to_show(&value) => {
+                return Err(format!("a {name} has no control or direction characters"));
+            }
             "name" if value.len() > MAX_NAME => return Err(format!("a name has at most {MAX_NAME} bytes")),
             "name" if !value.trim().is_empty() => self.name = value,
             // For whoever has no other name.
@@ -99,7 +108,9 @@ impl Entrance {
             "watch" => self.watch = flag()?,
             "listed" => self.listed = flag()?,
             "seats" => {
-                self.seats = Some(value.parse().map_err(|_| "`seats` is a number from 1 on".to_owned())?);
+                // How many there may be is known where the game is.
+                let seats: u64 = value.parse().map_err(|_| "`seats` is a whole number".to_owned())?;
+                self.seats = Some(u16::try_from(seats).unwrap_or(u16::MAX));
             }
             "setup" => {
                 let setup: Value =
@@ -195,7 +206,9 @@ mod tests {
             ("/api/rooms/%ff/ws", "percent-encoded"),
             ("/api/rooms/a/ws?name=%4", "`name` is UTF-8"),
             ("/api/rooms/a/ws?watch=maybe", "`watch` is 0 or 1"),
-            ("/api/rooms/a/ws?seats=many", "`seats` is a number"),
+            ("/api/rooms/a/ws?seats=many", "`seats` is a whole number"),
+            ("/api/rooms/a/ws?name=%0a", "a name has no control"),
+            ("/api/rooms/a/ws?playerId=a%E2%80%AEb", "a playerId has no control"),
             ("/api/rooms/a/ws?setup=[]", "`setup` is an object in JSON"),
             ("/api/rooms/a/ws?resumeToken=zz", "`resumeToken` is the one"),
             ("/api/rooms/a/ws?token=zz", "`token` is one that"),

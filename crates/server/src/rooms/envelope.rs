@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::plain::no_json;
+use crate::plain::{no_json, no_message_pack};
 
 /// The version of the envelope.
 pub const VERSION: u64 = 2;
@@ -28,7 +28,7 @@ pub enum Encoding {
 }
 
 /// What was wrong, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// `v` is not [`VERSION`].
@@ -156,9 +156,7 @@ pub fn parse(encoding: Encoding, bytes: &[u8]) -> Result<Incoming, Fault> {
     let bad = |message: String| Fault::new(Code::BadMessage, message);
     let value = match encoding {
         Encoding::Json => serde_json::from_slice(bytes).map_err(|why| bad(no_json(&why)))?,
-        Encoding::MessagePack => {
-            from_message_pack(bytes).map_err(|why| bad(format!("this is no MessagePack: {why}")))?
-        }
+        Encoding::MessagePack => from_message_pack(bytes).map_err(bad)?,
     };
     let Value::Object(fields) = value else {
         return Err(bad("an envelope is an object with `v`, `kind` and more".into()));
@@ -170,9 +168,9 @@ pub fn parse(encoding: Encoding, bytes: &[u8]) -> Result<Incoming, Fault> {
 fn from_message_pack(bytes: &[u8]) -> Result<Value, String> {
     let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
     reader.set_max_depth(MAX_DEPTH);
-    let value = Value::deserialize(&mut reader).map_err(|why| why.to_string())?;
+    let value = Value::deserialize(&mut reader).map_err(|why| no_message_pack(&why))?;
     match IgnoredAny::deserialize(&mut reader) {
-        Ok(_) => Err("something follows the message".into()),
+        Ok(_) => Err("this is no MessagePack of an envelope: something follows it".into()),
         Err(_) => Ok(value),
     }
 }

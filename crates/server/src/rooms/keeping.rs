@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use sametick_room::host::{Input, Keepsake, Known};
+use sametick_room::host::{Input, Keepsake, Known, NOT_RESUMED};
 use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
 use sametick_sim::{Seat, Tick, Time, Whose, to_canonical};
@@ -196,6 +196,9 @@ impl Rooms {
                 self.recall_place(id, &keeping, place);
             }
             return Ok(id);
+        }
+        if join.must_resume && place.is_none() {
+            return Err(Turned::Away(NOT_RESUMED));
         }
         let own = Beginning { setup: &join.setup, seed: join.seed, seats: join.seats, listed: join.listed };
         let kept = place.as_ref().map(|place| Beginning {

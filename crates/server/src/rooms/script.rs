@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use sametick_room::host::{NOT_RESUMED, ROOM_IS_FULL};
 use sametick_room::view::{self, JoinAs, Status, View};
 use sametick_sim::replica::{Entity, Hosted};
 use sametick_sim::{Seat, Tick, Time};
@@ -106,8 +107,6 @@ pub struct Script<G: Hosted> {
     encoding: Encoding,
     is_welcome: bool,
     is_over: bool,
-    /// It comes back as who it was, or not at all.
-    wants_back: bool,
     /// Updates that have been told of.
     updates: u64,
     showing: Showing,
@@ -146,6 +145,7 @@ where
     ) -> Script<G> {
         let mut view = View::new(now, join, PATH);
         if let Some(claim) = resume {
+            view.require_resume();
             view.resume(now, PATH, claim);
         }
         if let Some(token) = token {
@@ -159,7 +159,6 @@ where
             encoding: Encoding::Json,
             is_welcome: false,
             is_over: false,
-            wants_back: resume.is_some(),
             updates: 0,
             showing: Showing::default(),
             waiting: Vec::new(),
@@ -326,11 +325,12 @@ where
         match self.view.status() {
             Status::Joining => {}
             Status::Refused(why) => {
-                let code = if why == ROOM_IS_FULL { Code::RoomFull } else { Code::NotAllowed };
-                self.end(code, &why);
-            }
-            _ if self.wants_back && !self.view.welcome().is_some_and(|welcome| welcome.is_back) => {
-                return self.end(Code::BadResumeToken, BAD_RESUME_TOKEN);
+                let (code, why) = match &why[..] {
+                    ROOM_IS_FULL => (Code::RoomFull, ROOM_IS_FULL),
+                    NOT_RESUMED => (Code::BadResumeToken, BAD_RESUME_TOKEN),
+                    other => (Code::NotAllowed, other),
+                };
+                self.end(code, why);
             }
             _ if !self.is_welcome => self.welcome(),
             _ => self.look(),
@@ -430,9 +430,6 @@ where
 
 const BAD_RESUME_TOKEN: &str = "this `resumeToken` brings nobody back: it was used before, is of another room, or the seat was \
      given away; come in without it as a new player";
-
-/// What a host says when there is no seat.
-const ROOM_IS_FULL: &str = sametick_room::host::ROOM_IS_FULL;
 
 impl<G: Hosted> AnyScript for Script<G>
 where

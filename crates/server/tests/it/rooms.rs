@@ -156,6 +156,7 @@ fn there_are_only_so_many_rooms_and_none_begins_in_nonsense() {
         listed: true,
         resume: None,
         token: None,
+        must_resume: false,
     });
     hall.say(other, Channel::Control, &sametick_wire::control::to_bytes(&join));
     assert_eq!(hall.rooms.iter().count(), 0);

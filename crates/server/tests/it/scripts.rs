@@ -321,6 +321,7 @@ fn a_resume_token_that_brings_nobody_back_is_refused() {
     let back = stage.enter_with("Ada", Some(&used), false);
     stage.run_millis(200);
     stage.actors[back].next("welcome");
+    let joined = stage.joined;
     let forged = format!("{}{}", &used[..16], "0".repeat(32));
     let of_another_room = "7".repeat(48);
     for token in [used, forged, of_another_room] {
@@ -333,6 +334,7 @@ fn a_resume_token_that_brings_nobody_back_is_refused() {
             "{told}"
         );
     }
+    assert_eq!(stage.joined, joined, "no seat was given away on the way");
     stage.run_millis(200);
     assert_eq!(stage.host.participants().count(), 2, "the native player and Ada");
 }

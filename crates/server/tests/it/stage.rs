@@ -9,7 +9,7 @@ use sametick_room::host::{self, Host};
 use sametick_room::view::{self, JoinAs, View};
 use sametick_room::{HostConfig, view::Stats};
 use sametick_sim::Time;
-use sametick_sim::record::Leaving;
+use sametick_sim::record::{Leaving, Record};
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
 use serde_json::{Value, json};
@@ -31,6 +31,8 @@ pub struct Stage {
     pub now: Time,
     pub host: Host<Arena>,
     pub actors: Vec<Actor>,
+    /// How often the log says that a player joined.
+    pub joined: usize,
     native: (Member, View<Arena>),
     to_host: Vec<(Member, Channel, Vec<u8>)>,
     next: u64,
@@ -49,7 +51,7 @@ impl Stage {
         let host = Host::new(Time::ZERO, &setup, config);
         let native = (Member(0), view);
         let mut stage =
-            Stage { now: Time::ZERO, host, actors: Vec::new(), native, to_host: Vec::new(), next: 1 };
+            Stage { now: Time::ZERO, host, actors: Vec::new(), joined: 0, native, to_host: Vec::new(), next: 1 };
         stage.run_millis(500);
         stage
     }
@@ -164,6 +166,7 @@ impl Stage {
                     }
                 }
                 host::Output::WakeAt(_) => return,
+                host::Output::Record(Record::Joined { .. }) => self.joined += 1,
                 host::Output::Record(_)
                 | host::Output::Stepped(_)
                 | host::Output::Keep(_)

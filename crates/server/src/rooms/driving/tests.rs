@@ -90,6 +90,7 @@ impl House {
             listed: true,
             resume: None,
             token: None,
+            must_resume: false,
         };
         let bytes = control::to_bytes(&ToHost::Join(join));
         self.rooms.handle(self.now, Input::Message(Member(member), Channel::Control, &bytes));

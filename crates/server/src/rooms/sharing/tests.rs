@@ -73,6 +73,7 @@ impl Server {
             listed: true,
             resume: None,
             token: None,
+            must_resume: false,
         };
         let bytes = control::to_bytes(&ToHost::Join(join));
         self.rooms.handle(self.now, Input::Message(member, Channel::Control, &bytes));
