@@ -147,6 +147,17 @@ fn whoever_talks_garbage_is_closed_alone() {
 }
 
 #[test]
+fn a_name_that_hides_letters_is_refused_by_its_rule() {
+    let mut relay = Relay::new(RelayConfig::default());
+    relay.handle(Time::ZERO, opened(Member(0), key(1)));
+    let join = message::to_bytes(&ToRelay::Join(Join { name: "a\u{202e}b".into(), ..asking(4) }));
+    relay.handle(Time::ZERO, Input::Message(Member(0), Channel::Control, &join));
+    let mut buf = vec![];
+    let Output::Close(_, why) = relay.poll_output(&mut buf) else { panic!("the link is closed") };
+    assert_eq!(why, "a name has no control or direction characters");
+}
+
+#[test]
 fn an_empty_session_waits_for_those_who_come_back_and_is_then_forgotten() {
     let mut relay = Relay::new(RelayConfig::default());
     join(&mut relay, Member(0), key(1), 4);

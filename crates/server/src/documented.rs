@@ -164,7 +164,9 @@ fn what_happens_in_arena_is_documented() {
         let fields = kind.fields.iter().map(|field| field.name);
         assert_named(fields, below(&arena, "## What there is to see"), kind.name);
     }
-    let Value::Object(setup) = json!(sametick_arena::Setup::default()) else { panic!("a setup is an object") };
+    let Value::Object(setup) = json!(sametick_arena::Setup::default()) else {
+        panic!("a setup is an object")
+    };
     assert_named(
         setup.keys().map(String::as_str),
         below(&arena, "## A room's setup"),

@@ -369,7 +369,10 @@ mod tests {
             (json!([1]), "an object is expected, not a list"),
             (json!({"number": "north"}), "`number`: a number is expected, not \"north\""),
             (json!({}), "`number` is missing"),
-            (json!({"number": 1, "count": 300}), "`count`: a whole number from 0 to 255 is expected, not 300"),
+            (
+                json!({"number": 1, "count": 300}),
+                "`count`: a whole number from 0 to 255 is expected, not 300",
+            ),
             (json!({"number": 1, "count": -1}), "`count`: a whole number from 0 to 255 is expected, not -1"),
             (json!({"number": 1, "list": 5}), "`list`: a list is expected, not 5"),
             (json!({"number": 1, "list": [[true]]}), "`list[0]`: an object is expected, not a list"),

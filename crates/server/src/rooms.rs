@@ -460,7 +460,7 @@ enum Turned {
     /// Their first message is no `Join`.
     Out,
     /// Their `Join` breaks a rule.
-    Broke(Malformed),
+    Broke(sametick_wire::Malformed),
 }
 
 /// Whether a member is in this process: a script.

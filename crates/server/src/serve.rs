@@ -74,7 +74,8 @@ pub struct RelayOptions {
     #[arg(long, value_name = "FILE")]
     pub status: Option<PathBuf>,
 
-    /// Write every message into this file, a line of JSON each: some 100 kB a second for four players
+    /// Write every message of sessions in lockstep into this file, a line of JSON each: some 100 kB a second for four players. Clients
+    /// write their own ends, also of rooms: `play --trace`, `bot --trace`, the network panel of pages
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }

@@ -250,15 +250,13 @@ fn begin<S: Default + Serialize + DeserializeOwned>(
     }
     let number = |fields: &Map<String, Value>, name: &str| fields.get(name).and_then(Value::as_u64);
     let usual_seats = number(&fields, "seats").and_then(|seats| u16::try_from(seats).ok());
-    if let Some(wanted) = entrance.seats.filter(|wanted| !seats.contains(wanted)) {
-        return Err(format!(
-            "a room of this game has {} to {} seats, not {wanted}",
-            seats.start(),
-            seats.end()
-        ));
-    }
+    let in_range = |wanted: u64| u16::try_from(wanted).ok().filter(|wanted| seats.contains(wanted));
+    let out_of_range =
+        |wanted| format!("a room of this game has {} to {} seats, not {wanted}", seats.start(), seats.end());
+    let given =
+        entrance.seats.map(|wanted| in_range(wanted).ok_or_else(|| out_of_range(wanted))).transpose()?;
     let usual = usual_seats.unwrap_or(USUAL_SEATS).clamp(*seats.start(), *seats.end());
-    let seats = entrance.seats.unwrap_or(usual);
+    let seats = given.unwrap_or(usual);
     let chance = u64::from_le_bytes(random());
     for (name, value) in [("seed", chance), ("seats", seats.into())] {
         fields.entry(name).and_modify(|field| *field = value.into());
@@ -296,7 +294,7 @@ mod tests {
         );
         assert_eq!(
             begin("setup={\"bots\":-1}", 1..=32).unwrap_err(),
-            "`setup`: `bots`: a whole number from 0 to 65535 is expected, not -1"
+            "`setup`: `bots`: a whole number from 0 to 255 is expected, not -1"
         );
         for seats in ["0", "33", "65535"] {
             let why = begin(&format!("seats={seats}"), 1..=32).unwrap_err();

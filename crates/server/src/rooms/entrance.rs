@@ -31,7 +31,7 @@ pub struct Entrance {
     /// Whether a new room is shown to others.
     pub listed: bool,
     /// How many seats a new room has, if it is said.
-    pub seats: Option<u16>,
+    pub seats: Option<u64>,
     /// What else a new room begins with, instead of what is usual.
     pub setup: Map<String, Value>,
     /// Who they were.
@@ -109,8 +109,7 @@ impl Entrance {
             "listed" => self.listed = flag()?,
             "seats" => {
                 // How many there may be is known where the game is.
-                let seats: u64 = value.parse().map_err(|_| "`seats` is a whole number".to_owned())?;
-                self.seats = Some(u16::try_from(seats).unwrap_or(u16::MAX));
+                self.seats = Some(value.parse().map_err(|_| "`seats` is a whole number".to_owned())?);
             }
             "setup" => {
                 let setup: Value =

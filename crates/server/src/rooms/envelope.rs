@@ -365,7 +365,12 @@ mod tests {
             &deep,
         ] {
             let fault = bad(Encoding::MessagePack, bytes);
-            assert!(fault.message.starts_with("this is no MessagePack: "), "{fault:?}");
+            assert!(fault.message.starts_with("this is no MessagePack of an envelope: "), "{fault:?}");
+        }
+        // Bytes, a number as a key, an extension: JSON has none of them.
+        for bytes in [&[0x81, 0xa1, b'v', 0xc4, 1, 0][..], &[0x81, 1, 2], &[0xd4, 1, 0], &[0xc4, 1, 0]] {
+            let fault = bad(Encoding::MessagePack, bytes);
+            assert!(fault.message.contains("only what JSON can say"), "{fault:?}");
         }
         assert_eq!(bad(Encoding::Json, "[".repeat(10_000).as_bytes()).code, Code::BadMessage);
     }

@@ -444,8 +444,20 @@ fn one_setting(section: Option<&str>, name: &str, value: &DeValue<'_>) -> Result
             let said = error.to_string();
             let first = said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
             let why = error.source().map_or(first, ToString::to_string);
-            Err(format!("{name} cannot be {}: {why}", texts.join(", ")))
+            Err(format!("{name} cannot be {}: {}", texts.join(", "), in_words(&why)))
         }
+    }
+}
+
+/// What the standard library says of numbers, for people.
+fn in_words(why: &str) -> &str {
+    match why {
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "a whole number is expected"
+        }
+        "number too large to fit in target type" => "the number is too large",
+        "number too small to fit in target type" => "the number is too small",
+        why => why,
     }
 }
 

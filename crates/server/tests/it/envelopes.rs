@@ -1,13 +1,13 @@
 //! The examples in docs/protocol.md are what the code says and understands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sametick::rooms::envelope::{Code, Encoding, Fault, Outgoing, encode};
 use sametick::rooms::told::{
     Ack, Cast, Feature, Happened, Known, Mode, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome,
 };
 use sametick_arena::{Arena, Event, Setup};
-use sametick_sim::replica::{Hosted, markdown};
+use sametick_sim::replica::{Entity, Hosted, markdown};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -30,6 +30,18 @@ fn said<M: Outgoing>(message: &M) -> Value {
     serde_json::from_slice(&bytes).unwrap()
 }
 
+/// What a player knows of itself alone: every field of the game's declaration.
+fn own() -> Value {
+    let own = json!({
+        "number": 1, "at": [4224, 6784], "aim": 0, "walk": 0, "firing": false, "cooldown": 0, "health": 100,
+        "respawn": 0, "built": 0, "busy": 0, "touched": [0, 0], "removed": false, "shield": 0, "frozen": 0
+    });
+    let declared: BTreeSet<&str> =
+        <Arena as Hosted>::Own::KIND.fields.iter().map(|field| field.name).collect();
+    assert_eq!(own.as_object().unwrap().keys().map(String::as_str).collect::<BTreeSet<_>>(), declared);
+    own
+}
+
 fn snapshots() -> [Snapshot<Value>; 2] {
     let player = |seat, name: &str| Player { seat, name: name.into() };
     let me = |at: [i32; 2]| json!({"at": at, "aim": 0, "health": 100, "shielded": false});
@@ -49,7 +61,7 @@ fn snapshots() -> [Snapshot<Value>; 2] {
         server_time: 10_100.5,
         ack_seq: None,
         players: Some(vec![player(0, "Bob"), player(1, "Ada")]),
-        own: Some(Some(json!({"at": [4224, 6784], "health": 100}))),
+        own: Some(Some(own())),
         features,
     };
     let moved = Feature {

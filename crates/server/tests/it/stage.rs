@@ -50,8 +50,15 @@ impl Stage {
         let view = View::new(Time::ZERO, &join_as("native", setup), Path::default());
         let host = Host::new(Time::ZERO, &setup, config);
         let native = (Member(0), view);
-        let mut stage =
-            Stage { now: Time::ZERO, host, actors: Vec::new(), joined: 0, native, to_host: Vec::new(), next: 1 };
+        let mut stage = Stage {
+            now: Time::ZERO,
+            host,
+            actors: Vec::new(),
+            joined: 0,
+            native,
+            to_host: Vec::new(),
+            next: 1,
+        };
         stage.run_millis(500);
         stage
     }

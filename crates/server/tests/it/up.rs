@@ -21,7 +21,7 @@ fn the_api_says_how_the_server_is_what_it_is_and_who_plays() {
     assert_eq!((&server["locked"], &server["websocket"]["path"]), (&false.into(), &"/ws".into()));
     let pong = &server["games"][0];
     assert_eq!((&pong["name"], &pong["seats"]), (&"pong".into(), &serde_json::json!([2, 4])), "{server}");
-    assert_eq!(pong["build"].as_str().unwrap().len(), 32);
+    assert_eq!((pong["build"].as_str().unwrap().len(), pong["schema"].as_str().unwrap().len()), (32, 64));
     assert_eq!(server["webtransport"]["cert"].as_str().unwrap().len(), 64);
     assert!(server["native"][0].as_str().unwrap().starts_with("udp://127.0.0.1:"), "{server}");
     assert_eq!(up.api("/api/sessions"), serde_json::json!({ "sessions": [] }));
@@ -210,6 +210,7 @@ fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
     file("file", "in the way");
     file("unknown.toml", "# settings\n\nlisten = '127.0.0.1:0'\nport = 8080\n");
     file("bad.toml", "udp = 'x'\n");
+    file("word.toml", "hold = 'a'\n");
     file("broken.toml", "listen = \n");
     file("cert.pem", "nonsense");
     let in_use = "Address already in use (os error 98); another program has it: choose another port with";
@@ -239,6 +240,10 @@ fn what_keeps_it_from_starting_is_said_in_one_line_with_what_to_do() {
         (
             "--config bad.toml".into(),
             "bad.toml line 1: udp cannot be x: a port is a number up to 65535, or \"off\"".into(),
+        ),
+        (
+            "--config word.toml".into(),
+            "word.toml line 1: hold cannot be a: a whole number is expected".into(),
         ),
         (
             "--config missing.toml".into(),

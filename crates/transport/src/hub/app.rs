@@ -33,7 +33,9 @@ impl std::fmt::Display for Ended {
                 write!(f, "closed from the other side: {}", reason.text.replace(char::is_control, " "))
             }
             Ended::Link(Closed::TimedOut) => f.write_str("nothing heard for 10 s"),
-            Ended::Link(Closed::Violation(error)) => write!(f, "the other side broke the protocol: {}", error.rule()),
+            Ended::Link(Closed::Violation(error)) => {
+                write!(f, "the other side broke the protocol: {}", error.rule())
+            }
             Ended::Carrier(gone) => gone.fmt(f),
             Ended::Refused(refusal) => write!(f, "refused: {refusal}"),
             Ended::BadAnswer(error) => write!(f, "the server's answer cannot be read: {error}"),

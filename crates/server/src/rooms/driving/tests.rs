@@ -44,6 +44,22 @@ fn terms(player: u128, seat: Option<u16>) -> Terms {
     }
 }
 
+fn a_join() -> Join {
+    Join {
+        game: Arena::NAME.into(),
+        commit: String::new(),
+        name: "me".into(),
+        setup: to_canonical(&Setup::default()).unwrap(),
+        seed: 1,
+        seats: 3,
+        watch: false,
+        listed: true,
+        resume: None,
+        token: None,
+        must_resume: false,
+    }
+}
+
 /// Rooms in one process, and what they want.
 struct House {
     rooms: Rooms,
@@ -79,19 +95,10 @@ impl House {
     fn come(&mut self, member: u64, terms: Option<Terms>) {
         self.rooms.enter(Member(member), key());
         terms.into_iter().for_each(|terms| self.rooms.assign(Member(member), terms));
-        let join = Join {
-            game: Arena::NAME.into(),
-            commit: String::new(),
-            name: "me".into(),
-            setup: to_canonical(&Setup::default()).unwrap(),
-            seed: 1,
-            seats: 3,
-            watch: false,
-            listed: true,
-            resume: None,
-            token: None,
-            must_resume: false,
-        };
+        self.say(member, a_join());
+    }
+
+    fn say(&mut self, member: u64, join: Join) {
         let bytes = control::to_bytes(&ToHost::Join(join));
         self.rooms.handle(self.now, Input::Message(Member(member), Channel::Control, &bytes));
         self.hear();
@@ -170,6 +177,33 @@ fn save_of(room: &OpenRoom) -> Save {
 fn past_of(save: Save) -> Past {
     let trail = Trail::new("den", None, Some(save)).unwrap();
     Past::of(Sought::Kept(Box::new(trail)), "den", &known())
+}
+
+#[test]
+fn a_client_that_must_resume_begins_no_room() {
+    let mut house = House::new(None);
+    house.rooms.enter(Member(1), key());
+    let join = Join { must_resume: true, ..a_join() };
+    house.say(1, join);
+    assert_eq!((house.rooms.iter().count(), &house.refused[..]), (0, &[1][..]));
+    house.come(2, None);
+    house.say(1, Join { must_resume: true, ..a_join() });
+    assert_eq!(house.refused, [1, 1], "nor is it let into one that is there");
+    assert_eq!(house.room().participants().count(), 1);
+}
+
+#[test]
+fn a_join_that_breaks_a_rule_is_told_which() {
+    let mut house = House::new(None);
+    for (member, join, rule) in [
+        (1, Join { name: "x".repeat(65), ..a_join() }, "texts of at most 64"),
+        (2, Join { name: "a\u{202e}b".into(), ..a_join() }, "no control or direction characters"),
+    ] {
+        house.rooms.enter(Member(member), key());
+        house.say(member, join);
+        let (closed, why) = house.closed.pop().unwrap();
+        assert_eq!((closed, why.contains(rule)), (member, true), "{why}");
+    }
 }
 
 #[test]
