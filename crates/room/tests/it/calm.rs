@@ -315,6 +315,20 @@ fn join(watch: bool) -> Join {
 }
 
 #[test]
+fn a_join_for_another_game_is_refused() {
+    let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
+    let bytes = control::to_bytes(&ToHost::Join(Join { game: "chess".into(), ..join(false) }));
+    host.handle(Time::ZERO, host::Input::Message(Member(1), Channel::Control, &bytes));
+    let mut buf = Vec::new();
+    let host::Output::Send(Member(1), Channel::Control) = host.poll_output(&mut buf) else {
+        panic!("it is answered");
+    };
+    let refused = ToView::Refused { why: "another game is played in this room".into(), bad_token: false };
+    assert_eq!(control::from_bytes::<ToView>(&buf), Ok(refused));
+    assert_eq!(host.participants().count(), 0);
+}
+
+#[test]
 fn who_looks_on_has_one_view_with_all_who_do_and_there_are_only_so_many() {
     let mut host: Host<Field> = Host::new(Time::ZERO, &Setup::default(), HostConfig::default());
     let (mut welcome, mut refused, mut buf) = (0, 0, Vec::new());

@@ -1,8 +1,9 @@
-//! Which commit logs name.
+//! Which commit logs name, and which saves are waited for.
 
 use sametick_pong::Pong;
 use sametick_sim::{BuildId, Game, schema_hash_of};
 use sametick_store::log::LogReader;
+use sametick_store::saves::Retention;
 
 use super::*;
 use crate::games;
@@ -10,11 +11,14 @@ use crate::games;
 /// A commit of a game author's repository.
 const OWN: &str = "0123456789abcdef0123456789abcdef01234567";
 
-/// The commit in the header of the log of a session that a player began who said `browser`.
-fn logged(games: Games, build: BuildId) -> String {
+fn a_folder() -> PathBuf {
     let name: [u8; 8] = sametick_transport::clock::random();
-    let folder = std::env::temp_dir().join(format!("sametick-recorder-{}", u64::from_le_bytes(name)));
-    let facts = Facts {
+    std::env::temp_dir().join(format!("sametick-recorder-{}", u64::from_le_bytes(name)))
+}
+
+/// What is known of a session that a player began who said `browser`.
+fn facts(build: BuildId) -> Facts {
+    Facts {
         name: "den".into(),
         game: Pong::NAME.into(),
         build,
@@ -25,7 +29,12 @@ fn logged(games: Games, build: BuildId) -> String {
         rate: Pong::RATE,
         seats: 2,
         listed: false,
-    };
+    }
+}
+
+/// The commit in the header of its log.
+fn logged(games: Games, build: BuildId) -> String {
+    let (folder, facts) = (a_folder(), facts(build));
     let mut recorder = Recorder::new(&folder, games);
     let place = Place::Room(RoomId(1));
     recorder.begin(place, &facts, 1);
@@ -50,4 +59,22 @@ fn a_log_names_the_commit_of_the_program_that_has_the_game() {
 fn a_log_of_a_game_that_the_program_has_not_names_what_its_player_said() {
     assert_eq!(logged(Games::default().with_commit(OWN), Pong::BUILD), "browser");
     assert_eq!(logged(games![Pong].with_commit(OWN), BuildId::from_bytes([1; 16])), "browser");
+}
+
+#[test]
+fn a_save_of_a_room_that_comes_first_is_not_taken_for_the_last() {
+    let folder = a_folder();
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut recorder = Recorder::new(&folder, games![Pong]);
+    let courier = Courier::start(&folder, None, Retention::default(), Bell::default()).unwrap();
+    recorder.set_courier(courier);
+    let (room, session) = (Place::Room(RoomId(1)), Place::Session(SessionId(2)));
+    for (place, name) in [(room, "hall"), (session, "den")] {
+        recorder.begin(place, &Facts { name: name.into(), ..facts(Pong::BUILD) }, 1);
+        recorder.save(place, (Tick(0), StateHash::of_bytes(b"state")), b"state".to_vec(), Vec::new());
+    }
+    let patience = Duration::from_secs(60);
+    assert_eq!(recorder.wait_saved(patience), Some((SessionId(2), Tick(0))));
+    assert!(recorder.close(patience));
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -97,3 +97,16 @@ pub trait App {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_the_words_that_the_peer_is_told() {
+        for broken in [Malformed::Truncated, Malformed::TooLong, Malformed::Forbidden("Join is sent once")] {
+            let logged = Ended::Link(Closed::Violation(broken)).to_string();
+            assert_eq!(logged, format!("the other side broke the protocol: {}", broken.rule()));
+        }
+    }
+}
