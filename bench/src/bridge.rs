@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use sametick_room::view::{self, JoinAs};
 use sametick_room::{Host, HostConfig, View, host};
-use sametick_sim::replica::{Apart, Entity, Hosted, Kind, NoCommand, Scene, ViewId};
+use sametick_sim::replica::{PredictionError, Entity, Hosted, Kind, NoCommand, Scene, ViewId};
 use sametick_sim::{BuildId, Game, Inputs, Rng, Schema, Seat, Tick, TickRate, Time, Vec2, maths};
 use sametick_wire::pacer::Path;
 use sametick_wire::{Channel, Member};
@@ -60,7 +60,7 @@ struct Rock {
     at: Vec2,
 }
 
-/// A bridge foresees nothing: its crew watches.
+/// A bridge predicts nothing: its crew watches.
 #[derive(Clone, Debug, PartialEq, Entity)]
 struct Orders {
     turn: i8,
@@ -148,8 +148,8 @@ impl Hosted for Bridge {
 
     fn predict(_: &mut Orders, _: &Helm, _: &Scene) {}
 
-    fn apart(_: &Orders, _: &Orders) -> Apart {
-        Apart::default()
+    fn apart(_: &Orders, _: &Orders) -> PredictionError {
+        PredictionError::default()
     }
 
     fn command(_: &Helm, command: NoCommand, _: &mut Vec<Helm>) {

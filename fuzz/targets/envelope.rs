@@ -7,8 +7,8 @@
 #[path = "../../crates/server/src/rooms/envelope.rs"]
 mod envelope;
 #[allow(dead_code, reason = "payloads are read by what they are for")]
-#[path = "../../crates/server/src/plain.rs"]
-mod plain;
+#[path = "../../crates/server/src/strict_json.rs"]
+mod strict_json;
 
 use envelope::{Encoding, Incoming, encode, parse};
 

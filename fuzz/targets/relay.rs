@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sametick_fuzz::part;
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::history::History;
 use sametick_lockstep::message::{
@@ -17,7 +18,6 @@ use sametick_lockstep::message::{
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::{Opaque, Table};
 use sametick_lockstep::session::{Facts, Member, Save, SessionId};
-use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time};
 use sametick_wire::Channel;
@@ -362,8 +362,8 @@ fn key(argument: u8) -> SessionKey {
 }
 
 /// One of four players, on any seat or on none.
-fn terms(what: u8) -> Terms {
-    Terms {
+fn terms(what: u8) -> SeatAssignment {
+    SeatAssignment {
         player: PlayerId(u128::from(what & 3)),
         name: String::new(),
         seat: (what & 4 == 0).then_some(Seat(u16::from(what >> 3 & 3))),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use sametick_arena::{Arena, Input, Setup, pilot};
 use sametick_fuzz::part;
 use sametick_room::HostConfig;
-use sametick_room::host::{self, Host, Known};
+use sametick_room::host::{self, Host, KnownPlayer};
 use sametick_room::view::{self, JoinAs, View};
 use sametick_sim::record::Leaving;
 use sametick_sim::{Seat, Time, Whose};
@@ -137,9 +137,9 @@ impl World {
     fn decide(&mut self, argument: u8) {
         let (player, seat) = (PlayerId(u128::from(argument & 1)), Seat(u16::from(argument >> 1 & 3)));
         let seat = Some(seat).filter(|_| argument & 8 == 0);
-        let known = Known { player, seat, is_firm: true, kept: &[], character: &[] };
+        let known = KnownPlayer { player, seat, is_firm: true, kept: &[], character: &[] };
         let member = self.views.last().map_or(Member(0), |(member, _)| *member);
-        self.host.handle(self.now, host::Input::Known(member, known));
+        self.host.handle(self.now, host::Input::KnownPlayer(member, known));
     }
 
     fn pass(&mut self, argument: u8) {
@@ -196,7 +196,7 @@ impl World {
                     continue;
                 }
                 view::Output::WantInput(tick) => {
-                    let own = view.foreseen().map(|(_, own)| *own);
+                    let own = view.predicted().map(|(_, own)| *own);
                     let act = |own| pilot(&own, view.newest(), tick, 1);
                     view::Input::Local(own.map_or_else(Input::default, act))
                 }

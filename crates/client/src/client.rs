@@ -13,8 +13,8 @@ use sametick_wire::hello::{Answer, Hello, HelloError, Refusal, Stamp};
 use sametick_wire::identity::Token;
 use sametick_wire::message_log::MessageLog;
 use sametick_wire::netem::Profile;
+use sametick_wire::netem_carrier::NetemCarrier;
 use sametick_wire::pacer::Path;
-use sametick_wire::trouble::Trouble;
 use sametick_wire::{LaneId, Link, LinkStats, link, side};
 
 use crate::plan::Plan;
@@ -138,7 +138,7 @@ pub struct Client<S: Side> {
     calls: VecDeque<Output>,
     /// The bad network of its own, if any.
     netem: Option<(Profile, u64)>,
-    trouble: Option<Trouble<()>>,
+    trouble: Option<NetemCarrier<()>>,
     totals: Totals,
     /// The last tick that is known to have happened, of which session, to notice when one begins anew.
     reached: Tick,
@@ -406,8 +406,8 @@ impl<S: Side> Client<S> {
         side
     }
 
-    fn fresh_trouble(&self) -> Option<Trouble<()>> {
-        self.netem.map(|(profile, seed)| Trouble::new(profile, seed.wrapping_add(self.attempt.0.into())))
+    fn fresh_trouble(&self) -> Option<NetemCarrier<()>> {
+        self.netem.map(|(profile, seed)| NetemCarrier::new(profile, seed.wrapping_add(self.attempt.0.into())))
     }
 
     fn on_gone(&mut self, why: &str) {

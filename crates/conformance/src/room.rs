@@ -1,5 +1,5 @@
 //! Three players of arena in a room on a bad network: every state of the host, every update as it was understood, all that was
-//! shown and foreseen, as one hash; and the log that is kept of it.
+//! shown and predicted, as one hash; and the log that is kept of it.
 
 use alloc::vec::Vec;
 
@@ -79,7 +79,7 @@ fn played(seed: u64, ticks: u32, chain: &mut Chain) -> Trial<Arena> {
     let mut trial = Trial::new(seed, network, &setup, HostConfig { seats: SEATS, ..HostConfig::default() });
     for _ in 0..SEATS {
         trial.join(&setup, move |view, tick| {
-            view.foreseen().map(|(_, own)| pilot(own, view.newest(), tick, seed)).unwrap_or_default()
+            view.predicted().map(|(_, own)| pilot(own, view.newest(), tick, seed)).unwrap_or_default()
         });
         trial.run_millis(100, chain);
     }

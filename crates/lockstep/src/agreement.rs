@@ -9,11 +9,11 @@ use sametick_sim::record::Record;
 use sametick_sim::{Seat, StateHash, Tick, Time};
 use sametick_wire::Channel;
 
-use crate::chair::Chair;
 use crate::checks::{Checks, Finding};
 use crate::inquiry::{Decided, Inquiry, Want, Witness};
 use crate::message::{RECENT_TICKS, ToPeer, ToRelay};
 use crate::relay::Output;
+use crate::seat_slot::SeatSlot;
 use crate::session::{Member, Membership, Out, SessionId, send};
 
 /// A peer that has been given the good state this often within [`RESYNC_WINDOW_TICKS`] and still computes something
@@ -27,7 +27,7 @@ const RESYNC_WINDOW_TICKS: u32 = 3_600;
 pub(crate) struct Floor<'a> {
     pub id: SessionId,
     pub closed: Tick,
-    pub chairs: &'a [Option<Box<Chair>>],
+    pub seat_slots: &'a [Option<Box<SeatSlot>>],
     pub members: &'a BTreeMap<Member, Membership>,
 }
 
@@ -35,8 +35,8 @@ impl Floor<'_> {
     /// How many players have a say about the state after a tick: those who were there, and are not catching up with it.
     fn voters(&self, tick: Tick) -> usize {
         let has_say = |member: &Member| self.members.get(member).is_none_or(|it| it.stage.has_say());
-        let players = self.chairs.iter().flatten();
-        players.filter(|chair| chair.was_there(tick) && has_say(&chair.member)).count()
+        let players = self.seat_slots.iter().flatten();
+        players.filter(|seat_slot| seat_slot.was_there(tick) && has_say(&seat_slot.member)).count()
     }
 
     fn seat(&self, member: Member) -> Option<Seat> {

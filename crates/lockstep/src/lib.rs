@@ -4,7 +4,7 @@
 extern crate alloc;
 
 pub mod agreement;
-mod chair;
+pub mod assignment;
 mod checks;
 mod claim;
 pub mod compaction;
@@ -15,6 +15,7 @@ mod gathering;
 pub mod history;
 pub mod inquiry;
 pub mod kept;
+pub mod log_player;
 pub mod message;
 mod meter;
 pub mod pair;
@@ -23,8 +24,7 @@ pub mod peer;
 pub mod planted;
 mod play;
 mod recent;
-pub mod reciter;
 pub mod relay;
 pub mod rows;
+mod seat_slot;
 pub mod session;
-pub mod terms;

@@ -12,12 +12,12 @@ use sametick_sim::{BuildId, SchemaHash, Tick, TickRate, Time};
 use sametick_wire::text::{NAME_RULE, is_safe_to_show};
 use sametick_wire::{Channel, Malformed};
 
+use crate::assignment::{JoinRequest, SeatAssignment};
 use crate::compaction::CompactionConfig;
 use crate::inquiry::Report;
 pub use crate::kept::{Found, Kept};
 use crate::message::{self, Join, MAX_SETUP, MAX_STATE, MAX_TEXT, ToRelay, read_inputs};
 use crate::session::{Facts, JoinError, Member, START_DELAY_US, Session, SessionId, refuse};
-use crate::terms::{Terms, Wish};
 use sametick_wire::outbox::Outbox;
 
 mod bringing;
@@ -66,9 +66,9 @@ pub enum Input<'a> {
     Message(Member, Channel, &'a [u8]),
     /// A link has ended.
     Closed(Member, Leaving),
-    /// As whom a link takes part, said after it has opened and before it joins. A session that somebody joins on terms goes on until it
+    /// As whom a link takes part, said after it has opened and before it joins. A session that somebody joins on assignment goes on until it
     /// is [ended](Input::End), also while nobody is there.
-    Assigned(Member, Terms),
+    Assigned(Member, SeatAssignment),
     /// Somebody is to be thrown out, and told why.
     Kick(Member, &'static str),
     /// A session is to be over: whoever is there, or on the way, is told why. Nothing if it is not running.
@@ -151,7 +151,9 @@ struct Room {
 impl Room {
     /// When it is given up, if nobody comes.
     fn given_up_at(&self) -> Option<Time> {
-        self.empty_since.filter(|_| !self.session.is_on_terms()).map(|since| since.plus_micros(LINGER_US))
+        self.empty_since
+            .filter(|_| !self.session.is_on_assignment())
+            .map(|since| since.plus_micros(LINGER_US))
     }
 
     /// When the next tick closes, or the room is given up, or at least is looked at again.
@@ -167,7 +169,7 @@ struct Door {
     key: SessionKey,
     schema: SchemaHash,
     /// As whom it takes part, if that was decided.
-    terms: Option<Terms>,
+    assignment: Option<SeatAssignment>,
     /// It waits for its session to be found.
     waits: bool,
     /// Once it has joined.
@@ -188,7 +190,7 @@ pub struct Relay {
     /// The first link since it started.
     first: Option<Member>,
     /// Sessions that are looked for, and who wants to join them: at most [`MAX_MEMBERS`] each.
-    looked_for: BTreeMap<SessionKey, Vec<(Member, Wish)>>,
+    looked_for: BTreeMap<SessionKey, Vec<(Member, JoinRequest)>>,
     /// Copies that are on their way, from the first of those who want to join.
     bringing: BTreeMap<SessionKey, Bringing>,
     outbox: Outbox<Output>,
@@ -242,7 +244,8 @@ impl Relay {
                 self.first.get_or_insert(member);
                 // Numbers do not repeat; if one did, whoever had it would be gone.
                 self.drop_member(member, Leaving::Left);
-                self.doors.insert(member, Door { key, schema, terms: None, waits: false, session: None });
+                self.doors
+                    .insert(member, Door { key, schema, assignment: None, waits: false, session: None });
             }
             Input::Message(member, channel, bytes) => {
                 if let Err(broken) = self.on_message(member, channel, bytes) {
@@ -250,7 +253,7 @@ impl Relay {
                 }
             }
             Input::Closed(member, why) => self.drop_member(member, why),
-            Input::Assigned(member, terms) => self.assign(member, terms),
+            Input::Assigned(member, assignment) => self.assign(member, assignment),
             Input::Kick(member, why) => self.kick(member, why),
             Input::End(key, why) => self.end(&key, why),
             Input::Verdict(id, tick, state) => {
@@ -341,8 +344,8 @@ impl Relay {
     }
 
     fn join(&mut self, member: Member, join: Join) -> Result<(), Malformed> {
-        let terms = self.doors.get(&member).and_then(|door| door.terms.clone());
-        let wish = Wish::new(join, terms);
+        let assignment = self.doors.get(&member).and_then(|door| door.assignment.clone());
+        let wish = JoinRequest::new(join, assignment);
         let join = &wish.join;
         let texts = [&join.game, &join.commit, &join.name];
         if join.setup.len() > MAX_SETUP
@@ -375,7 +378,7 @@ impl Relay {
     }
 
     /// Somebody comes into a session that is there.
-    fn enter(&mut self, id: SessionId, member: Member, wish: &Wish) {
+    fn enter(&mut self, id: SessionId, member: Member, wish: &JoinRequest) {
         let Some(room) = self.rooms.get_mut(&id) else { return };
         let schema = self.doors.get(&member).map(|door| door.schema);
         if schema != Some(room.session.facts().schema) {

@@ -13,7 +13,7 @@ use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed};
 
 use crate::agreement::{Agreement, Floor};
-use crate::chair::Chair;
+use crate::assignment::JoinRequest;
 use crate::compaction::Compaction;
 use crate::diagnostics::Diagnostics;
 use crate::history::History;
@@ -21,7 +21,7 @@ use crate::message::{self, CHECK_EVERY, MAX_RUN, Pace, ToPeer, ToRelay, put_tick
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
-use crate::terms::Wish;
+use crate::seat_slot::SeatSlot;
 use sametick_wire::outbox::Outbox;
 use sametick_wire::pacer::{PACE_EVERY, batch_at};
 
@@ -31,8 +31,8 @@ mod returning;
 mod saves;
 mod stage;
 
-pub use crate::chair::Arrivals;
 pub use crate::facts::{CAME_BACK, Facts, JoinError};
+pub use crate::seat_slot::Arrivals;
 pub use returning::{GIVING_US, MAX_BEHIND, MAX_GIVEN_BYTES, MAX_GIVERS, REPORTS_US};
 use returning::{Origin, Returning};
 pub use sametick_wire::Member;
@@ -112,13 +112,13 @@ pub struct Session {
     /// Those who sat there before the relay was restarted are being waited for.
     returning: Option<Returning>,
     /// Who finds no seat until those have left who did not come back, or whose seat it was.
-    deferred: Vec<(Member, Wish)>,
+    deferred: Vec<(Member, JoinRequest)>,
     /// With how many players it begins.
     wait_for: u16,
-    /// Somebody has joined on terms.
-    is_on_terms: bool,
+    /// Somebody has joined on assignment.
+    is_on_assignment: bool,
     history: History,
-    chairs: [Option<Box<Chair>>; MAX_SEATS],
+    seat_slots: [Option<Box<SeatSlot>>; MAX_SEATS],
     members: BTreeMap<Member, Membership>,
     /// The last closed ticks, each at its number modulo the length of this.
     recent: Vec<Inputs<Opaque>>,
@@ -164,9 +164,9 @@ impl Session {
             returning: None,
             deferred: Vec::new(),
             wait_for,
-            is_on_terms: false,
+            is_on_assignment: false,
             history: History::default(),
-            chairs: [const { None }; MAX_SEATS],
+            seat_slots: [const { None }; MAX_SEATS],
             members: BTreeMap::new(),
             recent: (0..RECENT).map(|_| Inputs::new()).collect(),
             recent_after: Tick::ZERO,
@@ -204,9 +204,9 @@ impl Session {
     }
 
     /// Whether whoever drives the relay decides who takes part, and when it is over: somebody has joined on
-    /// [terms](crate::terms::Terms).
-    pub fn is_on_terms(&self) -> bool {
-        self.is_on_terms
+    /// [assignment](crate::assignment::SeatAssignment).
+    pub fn is_on_assignment(&self) -> bool {
+        self.is_on_assignment
     }
 
     /// Everybody who takes part.
@@ -224,7 +224,7 @@ impl Session {
 
     /// How the inputs of a seat arrive.
     pub fn arrivals(&self, seat: Seat) -> Option<Arrivals> {
-        self.chairs.get(seat.index())?.as_ref().map(|chair| chair.arrivals)
+        self.seat_slots.get(seat.index())?.as_ref().map(|seat_slot| seat_slot.arrivals)
     }
 
     /// Whether the players have the same state.
@@ -264,8 +264,8 @@ impl Session {
         let slack_us = Some(slack_us).filter(|_| now <= self.due(epoch, closed.next()));
         let seat = self.members.get(&member).and_then(|membership| membership.seat);
         let seat = seat.ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
-        let Some(chair) = &mut self.chairs[seat.index()] else { return Ok(()) };
-        chair.take(now, tick, closed, slack_us, input)?;
+        let Some(seat_slot) = &mut self.seat_slots[seat.index()] else { return Ok(()) };
+        seat_slot.take(now, tick, closed, slack_us, input)?;
         self.note_level(member);
         Ok(())
     }
@@ -367,10 +367,10 @@ impl Session {
         let place = tick.0 as usize % self.recent.len();
         let rows = &mut self.recent[place];
         rows.clear();
-        for (seat, place) in (0..).map(Seat).zip(&mut self.chairs) {
-            let Some(chair) = place else { continue };
-            chair.close(rows, seat, tick);
-            if let Some(why) = chair.leaving {
+        for (seat, place) in (0..).map(Seat).zip(&mut self.seat_slots) {
+            let Some(seat_slot) = place else { continue };
+            seat_slot.close(rows, seat, tick);
+            if let Some(why) = seat_slot.leaving {
                 if !planted::has(Bug::LeaveUnwritten) {
                     out.push_bare(Output::Record(self.id, Record::Left { tick, seat, why }));
                 }
@@ -418,13 +418,13 @@ impl Session {
 
     fn send_paces(&mut self, tick: Tick, out: &mut Out) {
         let (agreed, mismatches) = (self.agreement.agreed(), self.agreement.mismatches());
-        for chair in self.chairs.iter_mut().flatten() {
-            let least_us = chair.take_least_slack();
+        for seat_slot in self.seat_slots.iter_mut().flatten() {
+            let least_us = seat_slot.take_least_slack();
             let least_slack_us = least_us.map(|us| us.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32);
-            let omissions = chair.arrivals.omissions;
+            let omissions = seat_slot.arrivals.omissions;
             send(
                 out,
-                chair.member,
+                seat_slot.member,
                 Channel::State,
                 &Pace { tick, least_slack_us, omissions, agreed, mismatches },
             );
@@ -433,7 +433,12 @@ impl Session {
 
     /// What those who take part are to each other when states are compared.
     fn floor(&self) -> Floor<'_> {
-        Floor { id: self.id, closed: self.history.last(), chairs: &self.chairs, members: &self.members }
+        Floor {
+            id: self.id,
+            closed: self.history.last(),
+            seat_slots: &self.seat_slots,
+            members: &self.members,
+        }
     }
 
     /// Has states compared.

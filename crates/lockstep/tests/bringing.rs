@@ -1,6 +1,7 @@
 //! A copy of a session that a peer has kept is where the session begins again, if nothing else is left of it.
 
 use postcard_schema::Schema;
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::copy::{MAX_BROUGHT_TICK, SessionCopy, Unfit};
 use sametick_lockstep::message::{self, About, Bring, Join, MAX_STATE, Piece, SaveHead, ToPeer, ToRelay};
 use sametick_lockstep::pair::Trial;
@@ -11,7 +12,6 @@ use sametick_lockstep::relay::{
 };
 use sametick_lockstep::rows::Table;
 use sametick_lockstep::session::{Facts, Member};
-use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record, decode_inputs};
 use sametick_sim::{
     BuildId, Game, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time, from_canonical,
@@ -472,7 +472,7 @@ fn a_session_keeps_the_time_at_which_it_began() {
 fn where_somebody_else_decides_nobody_brings_anything() {
     let mut den = Den::new(true);
     den.handle(Input::Opened(Member(1), key(), SchemaHash::from_bytes([0; 32])));
-    let terms = Terms {
+    let assignment = SeatAssignment {
         player: PlayerId(1),
         name: "ada".into(),
         seat: Some(Seat(0)),
@@ -483,7 +483,7 @@ fn where_somebody_else_decides_nobody_brings_anything() {
         seats: 2,
         listed: false,
     };
-    den.handle(Input::Assigned(Member(1), terms));
+    den.handle(Input::Assigned(Member(1), assignment));
     den.tell(1, Channel::Control, &ToRelay::Join(join_with(offered(head()))));
     den.handle(Input::Found(key(), Found::New { uid: 5_000 }));
     let (first, save, about) = den.welcome(1).unwrap();

@@ -33,7 +33,7 @@ use sametick_wire::range::{Coder, RangeDecoder, RangeEncoder};
 
 use crate::models::{Count, Models, Part, REST_AGES, Tracks};
 use crate::row::{self, RowModels, Since};
-use crate::snapshot::{Known, Mark, Snapshot};
+use crate::snapshot::{KnownEntities, Mark, Snapshot};
 use crate::track::{Head, Lane};
 
 /// The most entities of a kind that a view knows of: decoders refuse more.
@@ -112,15 +112,15 @@ struct Ticks {
 
 /// What is written, or what is read into.
 enum Side<'a> {
-    Write(&'a Known),
-    Read(&'a mut Known),
+    Write(&'a KnownEntities),
+    Read(&'a mut KnownEntities),
 }
 
 /// A way through the entities of one kind, those of the base and those of the target, in the order of their numbers.
 struct Walk<'a, 'b, C> {
     coder: &'a mut C,
     part: Part<'b>,
-    base: &'a Known,
+    base: &'a KnownEntities,
     ticks: Ticks,
     /// Whether the tracks are those of the base. Otherwise somebody brought models that do not belong to it.
     has_tracks: bool,
@@ -129,7 +129,7 @@ struct Walk<'a, 'b, C> {
 }
 
 impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
-    fn new(coder: &'a mut C, part: Part<'b>, base: &'a Known, ticks: Ticks) -> Self {
+    fn new(coder: &'a mut C, part: Part<'b>, base: &'a KnownEntities, ticks: Ticks) -> Self {
         let rows = base.marks().len();
         let Part { plan, before, .. } = &part;
         let has_tracks =
@@ -159,7 +159,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
     }
 
     /// Finds out what became of each entity, and which are new.
-    fn compare(&mut self, target: &Known) {
+    fn compare(&mut self, target: &KnownEntities) {
         let (fates, fresh) = (&mut self.part.scratch.fates, &mut self.part.scratch.fresh);
         let mut at = 0;
         let marks = target.marks();
@@ -192,7 +192,7 @@ impl<'a, 'b, C: Coder> Walk<'a, 'b, C> {
         for at in 0..count {
             let id = fresh.get(at).map_or(0, |id| u64::from(*id));
             let from = if lowest < past && table.beyond.code(self.coder, id >= past) { past } else { lowest };
-            let apart = numbers.at(Count::Apart as usize);
+            let apart = numbers.at(Count::PredictionError as usize);
             let id = from + u64::from(apart.code(self.coder, id.saturating_sub(from) as u32));
             if reads {
                 fresh

@@ -3,7 +3,6 @@
 //! After each [`Host::handle`], [`Host::poll_output`] is called until it says [`Output::WakeAt`].
 
 mod assigning;
-mod chair;
 mod choice;
 mod cost;
 mod crew;
@@ -14,6 +13,7 @@ mod joining;
 mod keeping;
 mod refresh;
 mod scenery;
+mod seat_slot;
 mod telling;
 
 use alloc::boxed::Box;
@@ -35,16 +35,16 @@ use crate::message::{Join, MAX_SEATS, Report, Seated, ToHost};
 use crate::models::Family;
 use crate::snapshot::Layout;
 pub use assigning::SEAT_GIVEN;
-pub(crate) use chair::slack_us;
-use chair::{Chair, Clock};
 use choice::Cadence;
 use crew::Crew;
 use gathering::Arrived;
 use grid::Grid;
 pub use joining::{CAME_BACK, MAX_WATCHERS, NOT_RESUMED, ROOM_IS_FULL};
 use keeping::Keeping;
-pub use keeping::{Keepsake, Known};
+pub use keeping::{Keepable, KnownPlayer};
 use scenery::Scenery;
+pub(crate) use seat_slot::slack_us;
+use seat_slot::{Clock, SeatSlot};
 
 /// Ticks that are made up for at once after a delay; what is more is lost, and time goes on from there.
 pub const MAX_CATCH_UP: u32 = 5;
@@ -94,7 +94,7 @@ pub enum Input<'a> {
     /// Somebody is to be thrown out, and told why.
     Kick(Member, &'static str),
     /// Who somebody is that has not joined yet, and what is known of them.
-    Known(Member, Known<'a>),
+    KnownPlayer(Member, KnownPlayer<'a>),
     /// Something that was kept comes into the game; of the place all parts in the order of their numbers, before the first tick.
     Bring(Whose, &'a [u8]),
     /// What is kept of somebody is to be said now.
@@ -119,7 +119,7 @@ pub enum Output {
     /// A tick was stepped: write its inputs down, see [`Host::inputs`].
     Stepped(Tick),
     /// Keep this, in place of what was kept of the same before.
-    Keep(Keepsake),
+    Keep(Keepable),
     /// Everything that is kept was said, as it was after this tick.
     Kept(Tick),
     /// Nothing more before this time.
@@ -183,7 +183,7 @@ pub struct Host<G: Hosted> {
     layout: Layout,
     family: Family,
     claims: Claims,
-    chairs: Vec<Option<Box<Chair>>>,
+    seat_slots: Vec<Option<Box<SeatSlot>>>,
     who: BTreeMap<Member, Who>,
     /// Those whose seat has to be left first, and what they want. At most one a seat is let in.
     deferred: Vec<(Member, Join)>,
@@ -231,7 +231,7 @@ impl<G: Hosted> Host<G> {
         assert!(G::UPDATES.per_second() <= G::RATE.per_second(), "updates are made of steps");
         let layout = Layout::of::<G>();
         let seats = usize::from(config.seats).min(MAX_SEATS);
-        let chair = |seat| taken.contains(&seat).then(|| Box::new(Chair::absent()));
+        let seat_slot = |seat| taken.contains(&seat).then(|| Box::new(SeatSlot::absent()));
         let mut host = Host {
             config,
             now,
@@ -240,7 +240,7 @@ impl<G: Hosted> Host<G> {
             tick,
             state,
             claims: Claims::new(&config.secret, 0),
-            chairs: (0..seats as u16).map(Seat).map(chair).collect(),
+            seat_slots: (0..seats as u16).map(Seat).map(seat_slot).collect(),
             who: BTreeMap::new(),
             deferred: Vec::new(),
             absent_until: now.plus_micros(RETURN_US),
@@ -286,20 +286,22 @@ impl<G: Hosted> Host<G> {
 
     /// On which seats somebody sits in the game, as far as it was stepped.
     pub fn taken(&self) -> impl Iterator<Item = Seat> {
-        let chairs = (0..).map(Seat).zip(&self.chairs);
-        chairs.filter(|(_, chair)| chair.as_ref().is_some_and(|chair| !chair.joined)).map(|(seat, _)| seat)
+        let seat_slots = (0..).map(Seat).zip(&self.seat_slots);
+        seat_slots
+            .filter(|(_, seat_slot)| seat_slot.as_ref().is_some_and(|seat_slot| !seat_slot.joined))
+            .map(|(seat, _)| seat)
     }
 
     /// How many seats there are.
     pub fn seats(&self) -> u16 {
-        self.chairs.len() as u16
+        self.seat_slots.len() as u16
     }
 
     /// Everybody who takes part.
     pub fn participants(&self) -> impl Iterator<Item = Participant<'_>> {
         self.who.iter().map(|(member, who)| {
-            let chair = who.seat.and_then(|seat| self.chairs[seat.index()].as_ref());
-            let omissions = chair.map_or(0, |chair| chair.omissions());
+            let seat_slot = who.seat.and_then(|seat| self.seat_slots[seat.index()].as_ref());
+            let omissions = seat_slot.map_or(0, |seat_slot| seat_slot.omissions());
             Participant { member: *member, seat: who.seat, player: who.player, name: &who.name, omissions }
         })
     }
@@ -332,7 +334,7 @@ impl<G: Hosted> Host<G> {
             }
             Input::Closed(member, why) => self.remove(member, why),
             Input::Kick(member, why) => self.kick(member, why),
-            Input::Known(member, known) => self.keeping.expect(member, &known),
+            Input::KnownPlayer(member, known) => self.keeping.expect(member, &known),
             Input::Bring(whose, bytes) => self.keeping.bring(whose, bytes),
             Input::Keep(member) => self.keep_member(member),
             Input::Hold(seat, player, for_us) => self.hold(seat, player, for_us),
@@ -384,11 +386,12 @@ impl<G: Hosted> Host<G> {
             .get(&member)
             .and_then(|who| who.seat)
             .ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
-        let chair =
-            self.chairs[seat.index()].as_mut().ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
+        let seat_slot = self.seat_slots[seat.index()]
+            .as_mut()
+            .ok_or(Malformed::Forbidden("inputs are of those who sit"))?;
         read_inputs(bytes, present, |tick, input| {
             let due = due::<G>(start, began, tick);
-            chair.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);
+            seat_slot.push(present, tick, input, due.as_micros() as i64 - now.as_micros() as i64);
         })
     }
 
@@ -440,7 +443,7 @@ impl<G: Hosted> Host<G> {
             let hash = StateHash::of(&self.state);
             self.outbox.push_bare(Output::Record(Record::Check { tick, hash }));
         }
-        self.clear_chairs();
+        self.clear_seat_slots();
         self.let_in_deferred();
         self.keep();
         self.follow_views();

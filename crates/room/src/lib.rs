@@ -1,4 +1,4 @@
-//! An authoritative room: the host steps the game and decides, a view shows what concerns its player and foresees the rest.
+//! An authoritative room: the host steps the game and decides, a view shows what concerns its player and predicts the rest.
 #![no_std]
 
 extern crate alloc;

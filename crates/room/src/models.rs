@@ -14,7 +14,7 @@ use crate::snapshot::Layout;
 use crate::spin::Scale;
 use crate::track::{Head, Lane, Pull};
 
-/// How wrong what was foreseen of a slot tends to be, in classes of twice the size each, and two that stand apart.
+/// How wrong what was predicted of a slot tends to be, in classes of twice the size each, and two that stand apart.
 pub(crate) const NOISES: usize = 10;
 /// Then those of what was just surprised, by how much.
 pub(crate) const JOLTS: usize = 5;
@@ -26,7 +26,7 @@ const CLASSES: usize = FRESH + 1;
 /// What changes at once has two classes: known before, and new.
 const STEP_CLASSES: usize = 2;
 
-/// Finer contexts of a class: how far what was foreseen lies from a whole code, or how fast it moves.
+/// Finer contexts of a class: how far what was predicted lies from a whole code, or how fast it moves.
 pub(crate) const SHADES: usize = 4;
 
 /// How the residuals of a class are spread; by whether an earlier slot of the entity was a surprise.
@@ -52,7 +52,7 @@ pub(crate) struct FieldOdds {
     pub(crate) changed: [Odds; 8],
     /// Whether its code is one that its motion allows.
     pub(crate) regular: Odds,
-    /// Whether the largest component is the foreseen one, by how clearly it is.
+    /// Whether the largest component is the predicted one, by how clearly it is.
     pub(crate) largest: [Odds; 4],
     /// Which it is instead.
     pub(crate) other: [Odds; 4],
@@ -104,7 +104,7 @@ pub(crate) enum Count {
     /// New entities.
     Fresh,
     /// How far their numbers are apart.
-    Apart,
+    PredictionError,
     /// How old what is said of an entity is.
     Age,
     Zone,
@@ -123,7 +123,7 @@ pub(crate) struct FieldPlan {
     pub(crate) classes: Range<usize>,
 }
 
-/// What is foreseen of a field.
+/// What is predicted of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Way {
     /// That it stays.
@@ -169,7 +169,7 @@ impl Way {
         match (field.motion, field.code) {
             (Motion::Smooth, _) => Way::Smooth(None),
             (Motion::Turn(circle), _) => Way::Smooth(i32::try_from(circle).ok().filter(|circle| *circle > 0)),
-            // One that may be absent has five slots, and is not foreseen.
+            // One that may be absent has five slots, and is not predicted.
             (Motion::Rotation, Code::Rotation { bits }) if field.slots == 4 => {
                 Way::Rotation(Scale::with_bits(bits))
             }

@@ -25,7 +25,7 @@ use sametick_wire::pacer::Path;
 use sametick_wire::pair::{Pair, Side};
 use sametick_wire::{Carrier, Channel, Member};
 
-use crate::host::{self, Host, HostConfig, Keepsake};
+use crate::host::{self, Host, HostConfig, Keepable};
 use crate::view::{self, JoinAs, View};
 
 /// How often players look: as a screen does.
@@ -87,7 +87,7 @@ pub struct Trial<G: Hosted> {
     /// What the log would say.
     pub records: Vec<Record>,
     /// What is to be kept, in the order in which it was said.
-    pub keepsakes: Vec<(Keepsake, Vec<u8>)>,
+    pub keepsakes: Vec<(Keepable, Vec<u8>)>,
     setup: G::Setup,
     /// The host's states whose hashes are in the log.
     checked: Vec<(Tick, G)>,

@@ -1,4 +1,4 @@
-//! The codes of one entity: which fields changed, and how far each is from what is foreseen of it.
+//! The codes of one entity: which fields changed, and how far each is from what is predicted of it.
 
 use sametick_wire::range::Coder;
 
@@ -56,7 +56,7 @@ struct Pen<'a, C> {
 }
 
 impl<C: Coder> Pen<'_, C> {
-    /// How far a slot is from what is foreseen.
+    /// How far a slot is from what is predicted.
     fn residual(&mut self, context: Context, residual: i32) -> i32 {
         let Context { class, surprised, shade, turned } = context;
         let class = self.classes.at(class);
@@ -177,7 +177,7 @@ fn smooth<C: Coder>(
     for (((base, value), lane), pull) in base.iter().zip(values).zip(lanes).zip(pulls) {
         let rests =
             moves.rests && (lane.points == 0 || lane.was_to_move(moves.age.ticks - moves.recent.ticks));
-        let seen = lane.foresee(*base, if rests { moves.recent } else { moves.age }, rests, pull);
+        let seen = lane.predict(*base, if rests { moves.recent } else { moves.age }, rests, pull);
         let class = if rests { RESTING } else { lane.class() };
         let (shade, turned) = seen.shade(class);
         let context = Context { class, surprised, shade, turned };
@@ -214,12 +214,12 @@ fn rotation<C: Coder>(
         return true;
     }
     let elapsed = if moves.rests { moves.recent } else { moves.age };
-    let foreseen = spin::foresee(lanes, scale, base, elapsed, moves.rests);
-    let largest = code_largest(pen, scale, &foreseen.0, values[0]);
+    let predicted = spin::predict(lanes, scale, base, elapsed, moves.rests);
+    let largest = code_largest(pen, scale, &predicted.0, values[0]);
     values[0] = largest as i32;
     let class = if moves.rests { RESTING } else { lanes[0].class() };
     let mut surprised = moves.surprised;
-    for (value, fine) in values[1..].iter_mut().zip(scale.codes(&foreseen.0, largest)) {
+    for (value, fine) in values[1..].iter_mut().zip(scale.codes(&predicted.0, largest)) {
         let code = ((fine + 2_048) >> 12) as i32;
         let off = fine - (i64::from(code) << 12);
         let context =
@@ -229,14 +229,14 @@ fn rotation<C: Coder>(
         surprised |= surprises(residual.into(), lanes[0].noise);
     }
     match scale.point(values) {
-        Some(now) => spin::learn(lanes, scale, base, &foreseen, elapsed, moves.rests, &now),
+        Some(now) => spin::learn(lanes, scale, base, &predicted, elapsed, moves.rests, &now),
         // Only strangers say that codes are regular which are not.
         None => spin::begin(lanes, None),
     }
     surprised
 }
 
-/// Which component is the largest: mostly the foreseen one.
+/// Which component is the largest: mostly the predicted one.
 fn code_largest<C: Coder>(pen: &mut Pen<'_, C>, scale: &Scale, point: &Point, value: i32) -> usize {
     let (likely, margin) = spin::largest(point);
     let clearness = match scale.steps(margin) {

@@ -6,7 +6,7 @@ use core::ops::Range;
 use sametick_sim::Tick;
 use sametick_sim::replica::{Entity, Hosted, Kind};
 
-/// The kinds of a game's room in the order of their tables; what is foreseen is the last.
+/// The kinds of a game's room in the order of their tables; what is predicted is the last.
 #[derive(Clone, Debug)]
 pub struct Layout {
     kinds: Vec<Kind>,
@@ -35,12 +35,12 @@ pub struct Snapshot {
     /// The tick that the update was made after.
     pub tick: Tick,
     /// A table for each kind.
-    pub tables: Vec<Known>,
+    pub tables: Vec<KnownEntities>,
 }
 
 /// The known entities of one kind, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownEntities {
     width: usize,
     marks: Vec<Mark>,
     slots: Vec<i32>,
@@ -60,14 +60,14 @@ pub struct Mark {
 impl Snapshot {
     /// Nothing is known.
     pub fn new(layout: &Layout) -> Snapshot {
-        let table = |kind: &Kind| Known { width: kind.width(), ..Known::default() };
+        let table = |kind: &Kind| KnownEntities { width: kind.width(), ..KnownEntities::default() };
         Snapshot { tick: Tick::ZERO, tables: layout.kinds().iter().map(table).collect() }
     }
 
     /// Becomes a copy, in the memory it has.
     pub fn copy_from(&mut self, other: &Snapshot) {
         self.tick = other.tick;
-        self.tables.resize_with(other.tables.len(), Known::default);
+        self.tables.resize_with(other.tables.len(), KnownEntities::default);
         for (to, from) in self.tables.iter_mut().zip(&other.tables) {
             to.width = from.width;
             to.marks.clone_from(&from.marks);
@@ -78,7 +78,7 @@ impl Snapshot {
     /// Forgets every entity, but not the memory.
     pub fn clear(&mut self) {
         self.tick = Tick::ZERO;
-        self.tables.iter_mut().for_each(Known::clear);
+        self.tables.iter_mut().for_each(KnownEntities::clear);
     }
 
     /// How many entities are known.
@@ -92,7 +92,7 @@ impl Snapshot {
     }
 }
 
-impl Known {
+impl KnownEntities {
     /// Forgets everything but the memory.
     pub fn clear(&mut self) {
         self.marks.clear();
@@ -144,13 +144,13 @@ impl Known {
     }
 
     /// Adds entities as another table has them. Their numbers are higher than those before.
-    pub(crate) fn push_like(&mut self, other: &Known, rows: Range<usize>) {
+    pub(crate) fn push_like(&mut self, other: &KnownEntities, rows: Range<usize>) {
         self.marks.extend_from_slice(&other.marks[rows.clone()]);
         self.slots.extend_from_slice(&other.slots[rows.start * self.width..rows.end * self.width]);
     }
 
     /// Adds an entity as it is in another table of the kind, after all others.
-    pub(crate) fn push_copy(&mut self, from: &Known, index: usize) {
+    pub(crate) fn push_copy(&mut self, from: &KnownEntities, index: usize) {
         self.marks.push(from.marks[index]);
         self.slots.extend_from_slice(from.slots(index));
     }

@@ -12,7 +12,7 @@ const ONE: i64 = 1 << ONE_BITS;
 const MOST: i64 = 759_250_125;
 /// Fractions of a code that are told apart.
 const FINE: i64 = 4_096;
-/// An angle that is turned in one step, as the square of half of it; beyond that nothing is foreseen.
+/// An angle that is turned in one step, as the square of half of it; beyond that nothing is predicted.
 const MAX_TURN: i64 = ONE;
 /// An error of so many 16ths of a code more than twice what is usual is a surprise.
 const SURPRISE: i64 = 16;
@@ -123,7 +123,7 @@ fn along(place: &Point, speed: &Point, elapsed: Span) -> (Point, Point) {
         return (*place, [0; 4]);
     }
     let part = |of: i64| (square * of) >> ONE_BITS;
-    // The first terms of cosine, and of sine by its angle.
+    // The first assignment of cosine, and of sine by its angle.
     let cosine = ONE - part(ONE / 2 - part(ONE / 24 - part(ONE / 720)));
     let sine = ONE - part(ONE / 6 - part(ONE / 120 - part(ONE / 5_040)));
     let there = plus(&times(cosine, place), &times(sine, &way));
@@ -152,8 +152,8 @@ fn speed_at(end: &Point, start: &Point, elapsed: Span) -> Point {
     arc.map(|part| elapsed.part(part))
 }
 
-/// What is foreseen from the codes of the base, and the speed then.
-pub(crate) fn foresee(
+/// What is predicted from the codes of the base, and the speed then.
+pub(crate) fn predict(
     lanes: &[Lane; 4],
     scale: &Scale,
     base: &[i32],

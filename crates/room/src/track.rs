@@ -1,7 +1,7 @@
-//! How numbers move: what is foreseen of a slot, from all that was said of it so far.
+//! How numbers move: what is predicted of a slot, from all that was said of it so far.
 //!
 //! Codes are rounded, so two of them say little of a slow motion, and many say more: a line is error through those since
-//! the last surprise. All of it is whole numbers, so that both ends foresee the same.
+//! the last surprise. All of it is whole numbers, so that both ends predict the same.
 
 use crate::models::{JOLTS, NOISES, SHADES};
 
@@ -10,7 +10,7 @@ const FINE_BITS: u32 = 12;
 const FINE: i64 = 1 << FINE_BITS;
 /// What pulls is a change of speed, finer still.
 const PULL_BITS: u32 = 20;
-/// A motion is not foreseen farther than this.
+/// A motion is not predicted farther than this.
 pub(crate) const MAX_ELAPSED: u32 = 1_024;
 /// A line is error through so many points; older ones fade.
 pub(crate) const POINTS: usize = 4;
@@ -26,7 +26,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// So many ticks; at least one, and not more than are foreseen.
+    /// So many ticks; at least one, and not more than are predicted.
     pub(crate) fn new(ticks: u32) -> Span {
         let ticks = i64::from(ticks.clamp(1, MAX_ELAPSED));
         Span { ticks, inverse: (1 << 32) / ticks }
@@ -68,12 +68,12 @@ pub(crate) struct Lane {
     pub(crate) lean: i8,
 }
 
-/// What is foreseen of a slot.
+/// What is predicted of a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Foreseen {
+pub(crate) struct Predicted {
     /// The nearest code.
     pub(crate) code: i64,
-    /// From that code to what is foreseen, in fine codes.
+    /// From that code to what is predicted, in fine codes.
     pub(crate) off: i64,
     /// How far it moves since the base, in fine codes.
     way: i64,
@@ -104,7 +104,7 @@ impl Lane {
     /// One that has just come.
     pub(crate) const NEW: Lane = Lane { speed: 0, raw: 0, off: 0, noise: 0, points: 1, jolt: 0, lean: 0 };
 
-    /// How wrong what is foreseen may be: what was just surprised is likely to be so again, as is its kind.
+    /// How wrong what is predicted may be: what was just surprised is likely to be so again, as is its kind.
     pub(crate) fn class(&self) -> usize {
         match self.points {
             0 | 1 => NOISES + usize::from(self.jolt),
@@ -133,7 +133,7 @@ impl Lane {
     }
 
     /// What comes after the code of the base.
-    pub(crate) fn foresee(&self, code: i32, span: Span, rests: bool, pull: &Pull) -> Foreseen {
+    pub(crate) fn predict(&self, code: i32, span: Span, rests: bool, pull: &Pull) -> Predicted {
         let elapsed = span.ticks;
         let pull = (i64::from(pull.now) * elapsed * elapsed) >> (PULL_BITS - FINE_BITS + 1);
         let (mut off, mut way) = (0, 0);
@@ -144,11 +144,11 @@ impl Lane {
         let at = i64::from(code) * FINE + off + way;
         let nearest = ((at + FINE / 2) >> FINE_BITS).clamp(i32::MIN.into(), i32::MAX.into());
         let off = (at - nearest * FINE).clamp(-FINE, FINE);
-        Foreseen { code: nearest, off, way, span, pull, rests }
+        Predicted { code: nearest, off, way, span, pull, rests }
     }
 
-    /// Takes in how far the code was from the foreseen one. `moved` is how far it is from the base's.
-    pub(crate) fn learn(&mut self, seen: &Foreseen, residual: i64, moved: i64, pull: &mut Pull) {
+    /// Takes in how far the code was from the predicted one. `moved` is how far it is from the base's.
+    pub(crate) fn learn(&mut self, seen: &Predicted, residual: i64, moved: i64, pull: &mut Pull) {
         let error = residual * FINE - seen.off;
         let (span, elapsed) = (seen.span, seen.span.ticks);
         let raw = span.part(moved * FINE).clamp(i32::MIN.into(), i32::MAX.into());
@@ -177,7 +177,7 @@ impl Lane {
     }
 
     /// Which would have been nearer: with the pull, or without it?
-    fn lean_on(&mut self, seen: &Foreseen, error: i64) {
+    fn lean_on(&mut self, seen: &Predicted, error: i64) {
         if seen.pull.abs() < FINE / 8 {
             return;
         }
@@ -206,7 +206,7 @@ pub(crate) struct Pull {
 
 /// A pull of more codes a tick and tick than this is a push.
 const MAX_PULL: i64 = 64 << PULL_BITS;
-/// What is not more codes than this from what was foreseen of it is near.
+/// What is not more codes than this from what was predicted of it is near.
 const NEAR: i64 = 2;
 /// The most deltas that a pull is the mean of.
 const PULL_MEMORY: u8 = 64;
@@ -244,7 +244,7 @@ impl Pull {
     }
 }
 
-impl Foreseen {
+impl Predicted {
     /// Finer contexts: a shade, and whether the signs of residuals are turned, so that the likely way is always the same.
     pub(crate) fn shade(&self, class: usize) -> (usize, bool) {
         if class <= 4 {

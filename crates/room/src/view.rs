@@ -1,10 +1,10 @@
-//! A player's side of a room: what was received, the moment that is shown, and what is foreseen of oneself.
+//! A player's side of a room: what was received, the moment that is shown, and what is predicted of oneself.
 //!
 //! After each [`View::handle`], [`View::poll_output`] is called until it says [`Output::WakeAt`]. To draw,
 //! [`View::look`], then [`View::shown`] and [`View::own`].
 
 mod aside;
-mod foresight;
+mod prediction;
 mod received;
 mod timeline;
 mod tracks;
@@ -29,8 +29,8 @@ use crate::message::{
     read_update,
 };
 use crate::snapshot::Layout;
-pub use foresight::Errors;
-use foresight::Foresight;
+pub use prediction::Errors;
+use prediction::Prediction;
 use received::Received;
 use timeline::Timeline;
 use tracks::Tracks;
@@ -96,7 +96,7 @@ pub struct Stats {
     pub lead_ticks: u32,
     /// Own inputs that reached the host too late.
     pub omissions: u32,
-    /// How wrong foresight has been.
+    /// How wrong prediction has been.
     pub errors: Errors,
     /// Entities that are known.
     pub entities: usize,
@@ -126,7 +126,7 @@ pub struct View<G: Hosted> {
     timeline: Timeline,
     tracks: Tracks,
     newest: Scene,
-    foresight: Foresight<G>,
+    prediction: Prediction<G>,
     pacer: Pacer,
     path: Path,
     /// The last tick that an input was made for, and when.
@@ -177,7 +177,7 @@ impl<G: Hosted> View<G> {
             timeline: Timeline::new(G::RATE, G::DELAY_MS),
             tracks: Tracks::new(&layout, G::RATE, G::UPDATES),
             newest: Scene::new(G::KINDS),
-            foresight: Foresight::new(),
+            prediction: Prediction::new(),
             pacer: Pacer::new(G::RATE, now, path),
             path,
             tick: Tick::ZERO,
@@ -254,15 +254,15 @@ impl<G: Hosted> View<G> {
         self.timeline.newest()
     }
 
-    /// What the newest update says of what is foreseen.
+    /// What the newest update says of what is predicted.
     pub fn newest_own(&self) -> Option<G::Own> {
         let table = self.received.newest()?.tables.last()?;
         (!table.marks().is_empty()).then(|| G::Own::take(table.slots(0))).flatten()
     }
 
-    /// What is foreseen after the last tick, without any blending.
-    pub fn foreseen(&self) -> Option<&(Tick, G::Own)> {
-        self.foresight.last()
+    /// What is predicted after the last tick, without any blending.
+    pub fn predicted(&self) -> Option<&(Tick, G::Own)> {
+        self.prediction.last()
     }
 
     /// Moves the shown moment on to now.
@@ -279,9 +279,9 @@ impl<G: Hosted> View<G> {
         self.tracks.shown::<E>()
     }
 
-    /// What is shown of what is foreseen.
+    /// What is shown of what is predicted.
     pub fn own(&self) -> Option<G::Own> {
-        self.foresight.shown(self.now)
+        self.prediction.shown(self.now)
     }
 
     /// What has happened by the shown moment.
@@ -298,7 +298,7 @@ impl<G: Hosted> View<G> {
             delay_us: self.timeline.delay_us(),
             frozen_us: self.timeline.frozen_us(),
             lead_ticks: self.tick.ticks_since(self.timeline.newest()),
-            errors: self.foresight.errors(),
+            errors: self.prediction.errors(),
             lost: self.received.lost(),
             ..self.stats
         }
@@ -361,7 +361,7 @@ impl<G: Hosted> View<G> {
     fn launch(&mut self, present: Tick) {
         self.tick = present + self.pacer.lead_ticks();
         self.pacer.launch(self.now, self.tick);
-        self.foresight.forget();
+        self.prediction.forget();
         self.unsent.clear();
     }
 
@@ -449,7 +449,7 @@ impl<G: Hosted> View<G> {
         Ok(())
     }
 
-    /// What a new update means for what is shown and foreseen.
+    /// What a new update means for what is shown and predicted.
     fn take_in(&mut self, head: &Head) {
         let Some(snapshot) = self.received.newest() else { return };
         self.stats.entities = snapshot.len();
@@ -463,7 +463,7 @@ impl<G: Hosted> View<G> {
             }
         }
         if let Some(own) = self.newest_own() {
-            self.foresight.correct(self.now, head.tick, &own, &self.newest);
+            self.prediction.correct(self.now, head.tick, &own, &self.newest);
         }
     }
 
@@ -494,6 +494,6 @@ impl<G: Hosted> View<G> {
             self.outbox.push(Output::Send(Channel::Input), |out| put_inputs(out, first, unsent.iter()));
             self.unsent.clear();
         }
-        self.foresight.act(self.now, self.tick, input, &self.newest);
+        self.prediction.act(self.now, self.tick, input, &self.newest);
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use sametick_room::delta::{self, MAX_ENTITIES};
 use sametick_room::models::{Family, Models};
-use sametick_room::snapshot::{Known, Layout, Mark, Snapshot};
+use sametick_room::snapshot::{KnownEntities, Layout, Mark, Snapshot};
 use sametick_sim::replica::{Code, Entity, Field, Kind, Motion};
 use sametick_sim::{Quat, Rng, Tick, Vec3};
 
@@ -103,7 +103,7 @@ impl World {
         roll(&mut self.rng, 2_000) as f32 / 1_000.0 - 1.0
     }
 
-    fn body(&mut self, at: usize, ticks: u32, before: &Known) {
+    fn body(&mut self, at: usize, ticks: u32, before: &KnownEntities) {
         let (tick, what) = (self.now.tick, roll(&mut self.rng, 40));
         let (id, body, speed) = &mut self.bodies[at];
         match what {
@@ -138,7 +138,7 @@ impl World {
         self.now.tables[0].push(mark).copy_from_slice(slots);
     }
 
-    fn mines(&mut self, before: &Known) {
+    fn mines(&mut self, before: &KnownEntities) {
         let tick = self.now.tick;
         for id in 0..200 {
             let known = before.find(id).ok().map(|at| (before.marks()[at], before.slots(at)));

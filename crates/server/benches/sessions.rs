@@ -29,11 +29,11 @@ use sametick_lockstep::peer::{Input, JoinAs, Output, Peer};
 use sametick_lockstep::relay::RelayConfig;
 use sametick_sim::{BuildId, Game, Inputs, Rng, TickRate, Time, schema_hash_of};
 use sametick_transport::clock::Clock;
+use sametick_transport::connection_slots::ConnectionSlots;
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
-use sametick_transport::keeper::Keeper;
-use sametick_transport::places::Places;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::Site;
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket;
@@ -234,7 +234,7 @@ fn start_relay(
     let relay = std::thread::spawn(move || {
         pin(0);
         block_on(async {
-            let keeper = Keeper::in_memory(AccessKey::open());
+            let keeper = ProofJournal::in_memory(AccessKey::open());
             let mut hub = Hub::new(Clock::start(), Some(keeper.clone()));
             let at: SocketAddr = "127.0.0.1:0".parse().expect("an address");
             let endpoint: Box<dyn Endpoint> = match scheme {
@@ -243,7 +243,7 @@ fn start_relay(
                 }
                 _ => {
                     // All players come from this machine.
-                    let site = Site { places: Places::of_each(usize::MAX), ..Site::default() };
+                    let site = Site { places: ConnectionSlots::of_each(usize::MAX), ..Site::default() };
                     Box::new(websocket::listen(at, None, site).await.expect("a port"))
                 }
             };

@@ -3,7 +3,7 @@
 
 mod admitting;
 mod opening;
-mod outlet;
+mod output_sink;
 mod rooms_side;
 mod scripts_side;
 mod sessions;
@@ -15,10 +15,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use sametick_lockstep::relay::{Relay, RelayConfig};
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
-use sametick_transport::endpoint::Talk;
+use sametick_transport::endpoint::RawEvent;
 use sametick_transport::hub::{App, Ended, Event, Key, Links};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::closing::LEAVING;
 use sametick_wire::hello::{Proven, Refusal};
 use sametick_wire::{Channel, Member, Time};
@@ -26,13 +26,11 @@ use sametick_wire::{Channel, Member, Time};
 use admitting::Begun;
 pub(crate) use admitting::SESSIONS_PER_ADDRESS;
 use opening::Opening;
-pub(crate) use outlet::{Outlet, leaving};
+pub(crate) use output_sink::{OutputSink, leaving};
 use rooms_side::{drain_rooms, say_goodbye};
 use scripts_side::is_script;
 
-use crate::courier::Courier;
 use crate::finder::Finder;
-use crate::following::Told;
 use crate::games::{Games, UnknownGame};
 use crate::gateway::GatewaySide;
 use crate::hosting::HostSide;
@@ -45,8 +43,10 @@ use crate::rooms::archive::{Archive, save_rooms};
 use crate::rooms::scripts::Scripts;
 use crate::rooms::{Input, Keeping, RoomLimits, Rooms, TickTimes, is_local};
 use crate::signals::Stop;
+use crate::spectator::Told;
 use crate::status::Status;
 use crate::trace::Trace;
+use crate::uploader::Uploader;
 
 /// For how long games may go on when a gateway is told to end: hosts then end within 30 s.
 const DRAIN_US: u64 = MAX_DRAIN_S * 1_000_000;
@@ -144,17 +144,17 @@ impl ServerApp {
         app
     }
 
-    /// A relay and rooms for the games of sessions, and the sessions themselves. The bell is rung when something of them is written.
+    /// A relay and rooms for the games of sessions, and the sessions themselves. The waker is rung when something of them is written.
     pub(crate) fn hosting(
         config: RelayConfig,
         data: &Path,
         games: &Games,
         sessions: HostSide,
-        bell: Bell,
+        waker: HubWaker,
     ) -> ServerApp {
         let mut app = ServerApp::relay_only(config, data, games.clone());
         app.rooms = Some(Rooms::new(games.clone()));
-        app.recorder.set_ends(bell);
+        app.recorder.set_ends(waker);
         app.sessions = Some(Box::new(sessions));
         app
     }
@@ -226,8 +226,8 @@ impl ServerApp {
     }
 
     /// Has the saves of sessions kept from now on.
-    pub(crate) fn set_courier(&mut self, courier: Courier) {
-        self.recorder.set_courier(courier);
+    pub(crate) fn set_uploader(&mut self, uploader: Uploader) {
+        self.recorder.set_uploader(uploader);
     }
 
     /// Has saves of sessions of these games made by playing along. One that is not known is an error.
@@ -235,13 +235,13 @@ impl ServerApp {
         self.relay.set_keeper(games)
     }
 
-    /// Has sessions found again from now on. The bell is rung when one is.
-    pub(crate) fn set_finder(&mut self, finder: Finder, bell: Bell) {
+    /// Has sessions found again from now on. The waker is rung when one is.
+    pub(crate) fn set_finder(&mut self, finder: Finder, waker: HubWaker) {
         let finder = Rc::new(finder);
-        self.relay.set_finder(Rc::clone(&finder), bell.clone());
+        self.relay.set_finder(Rc::clone(&finder), waker.clone());
         if let Some(rooms) = &mut self.rooms {
             rooms.set_finds();
-            self.archive = Some(Archive::new(finder, bell));
+            self.archive = Some(Archive::new(finder, waker));
         }
     }
 
@@ -278,10 +278,10 @@ impl ServerApp {
             }
             _ => self.relay.on_opened(now, member, place, schema),
         }
-        if let (Some((terms, guest)), Some(sessions)) = (guest, &mut self.sessions) {
+        if let (Some((assignment, guest)), Some(sessions)) = (guest, &mut self.sessions) {
             match (side, &mut self.rooms) {
-                (Side::Rooms, Some(rooms)) => rooms.assign(member, terms),
-                _ => self.relay.assign(now, member, terms),
+                (Side::Rooms, Some(rooms)) => rooms.assign(member, assignment),
+                _ => self.relay.assign(now, member, assignment),
             }
             sessions.opened(member, guest);
         }
@@ -318,21 +318,21 @@ impl ServerApp {
     fn drain(&mut self, now: Time, links: &mut Links, side: Option<Side>) -> bool {
         let mut changed = false;
         if side != Some(Side::Rooms) {
-            let mut outlet =
-                Outlet { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
-            changed |= self.relay.drain(now, &mut outlet);
+            let mut sink =
+                OutputSink { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
+            changed |= self.relay.drain(now, &mut sink);
         }
         let Some(rooms) = self.rooms.as_mut().filter(|_| side != Some(Side::Relay)) else { return changed };
         loop {
-            let mut outlet =
-                Outlet { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
+            let mut sink =
+                OutputSink { links, keys: &self.keys, recorder: &mut self.recorder, told: &mut self.told };
             if let Some(archive) = &self.archive {
                 archive.deliver(now, rooms, self.players.as_mut());
             }
             let (at, has_changed) = drain_rooms(
                 now,
                 rooms,
-                &mut outlet,
+                &mut sink,
                 (self.players.as_mut(), self.archive.as_ref()),
                 &mut self.buf,
             );
@@ -453,20 +453,20 @@ impl App for ServerApp {
         self.show(now, changed || is_news);
     }
 
-    fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
-        let is_script = match &talk {
-            Talk::Began { target, .. } => is_script(target),
+    fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: RawEvent) {
+        let is_script = match &event {
+            RawEvent::Began { target, .. } => is_script(target),
             _ => self.scripts.member(key).is_some(),
         };
         if is_script {
-            return self.script_talks(now, links, key, talk);
+            return self.script_talks(now, links, key, event);
         }
-        if self.stopping && matches!(talk, Talk::Began { .. }) {
+        if self.stopping && matches!(event, RawEvent::Began { .. }) {
             return links.hang_up(key);
         }
         match (&mut self.sessions, &mut self.gateway) {
-            (Some(sessions), _) => sessions.talk(now, links, key, &talk),
-            (None, Some(gateway)) => gateway.talk(now, links, key, &talk),
+            (Some(sessions), _) => sessions.on_raw(now, links, key, &event),
+            (None, Some(gateway)) => gateway.on_raw(now, links, key, &event),
             (None, None) => return links.hang_up(key),
         }
         self.settle(now, links, None);

@@ -319,7 +319,7 @@ fn poll_open(
                 heard.push_gone(attempt, &why);
             }
             // Nobody calls a client, and it does not talk.
-            Arrival::Hello { .. } | Arrival::Talk { .. } => {}
+            Arrival::Hello { .. } | Arrival::Raw { .. } => {}
         });
         match polled {
             Poll::Pending => return is_there,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use sametick_store::saves::Trouble;
+use sametick_store::saves::StoreError;
 use sametick_transport::clock::random;
 use sametick_transport::dial::Locator;
 use sametick_wire::access::AccessKey;
@@ -287,10 +287,10 @@ pub enum CommandError {
     Players(String),
     /// Nobody can play along in a game that is not known.
     #[error("--keeper: {0}")]
-    Keeper(UnknownGame),
+    ProofJournal(UnknownGame),
     /// Saves cannot be kept.
     #[error("saves cannot be kept: {0}")]
-    Store(Trouble),
+    Store(StoreError),
     /// A log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),

@@ -13,14 +13,14 @@ use sametick_lockstep::rows::Table;
 use sametick_lockstep::session;
 use sametick_sim::{Game, Time};
 use sametick_store::saves::{
-    BadSave, FolderShelf, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, Outcome, Save, SaveInfo, SaveSync, SessionKey,
-    TooLarge, Trouble, at_once,
+    BadSave, FolderStore, MAX_PREFIX_BYTES, MAX_SAVE_BYTES, Outcome, Save, SaveInfo, SaveSync, SessionKey,
+    StoreError, TooLarge, at_once,
 };
 use sametick_transport::clock::unix_ms;
 
 use crate::config::{self, Config};
 use crate::recorder::header_of;
-use crate::trail::facts_of;
+use crate::recovered::facts_of;
 
 /// How the names of copies end.
 const ENDING: &str = "save";
@@ -209,15 +209,15 @@ fn head_of(file: &Path) -> Option<SaveInfo> {
     SaveInfo::from_prefix(&bytes).ok()
 }
 
-fn put(path: &Path, info: &SaveInfo, bytes: &[u8]) -> Result<Outcome, Trouble> {
+fn put(path: &Path, info: &SaveInfo, bytes: &[u8]) -> Result<Outcome, StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let shelf = FolderShelf::open(folder.unwrap_or(Path::new(".")))?;
+    let store = FolderStore::open(folder.unwrap_or(Path::new(".")))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut sync = SaveSync::new(info.clone(), u64::from(std::process::id()));
-    while at_once(sync.advance(&shelf, &name, bytes, &|| Time::ZERO)) {}
+    while at_once(sync.advance(&store, &name, bytes, &|| Time::ZERO)) {}
     match sync.todo(Time::ZERO) {
         sametick_store::saves::Todo::Done(outcome) => Ok(outcome),
-        _ => Err(Trouble(sync.trouble().unwrap_or("the file cannot be written").to_owned())),
+        _ => Err(StoreError(sync.trouble().unwrap_or("the file cannot be written").to_owned())),
     }
 }
 

@@ -13,8 +13,8 @@ use sametick_wire::closing::{LEAVING, OVER_A_LIMIT, THROWN_OUT};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::rooms::command::command_of;
 use crate::rooms::envelope::{Code, Encoding, Incoming, parse};
-use crate::rooms::wishes::command_of;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -17,16 +17,16 @@ use sametick_sim::{BuildId, Tick, Time};
 use sametick_store::disk::FsDisk;
 use sametick_store::log::repair;
 use sametick_store::saves::{
-    ColdLog, FolderShelf, Mode, Place, Save, SaveSync, SessionKey, Shelf, Todo, Trouble, at_once,
+    ColdLog, FolderStore, Mode, ObjectStore, Place, Save, SaveSync, SessionKey, StoreError, Todo, at_once,
     describe_save,
 };
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
+use sametick_transport::hub_waker::HubWaker;
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::timeout;
 
-use crate::trail::Trail;
+use crate::recovered::RecoveredSession;
 
 /// How long the store may take to say what it has of a session: play waits for that.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ pub(crate) enum Sought {
     /// The same, but something of that name is or may be there, which is of no use here and is not to be written over.
     Spoilt(u64),
     /// It can go on.
-    Kept(Box<Trail>),
+    Kept(Box<RecoveredSession>),
 }
 
 type Then = Box<dyn FnOnce(Sought) + Send>;
@@ -71,9 +71,9 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// One that looks in the data folder, and in another place if there is one.
-    pub fn start(data: &Path, store: Option<&Place>) -> Result<Finder, Trouble> {
-        let local = FolderShelf::open(data)?;
-        let store = store.map(|place| Ok::<_, Trouble>((place.open()?, place.to_string()))).transpose()?;
+    pub fn start(data: &Path, store: Option<&Place>) -> Result<Finder, StoreError> {
+        let local = FolderStore::open(data)?;
+        let store = store.map(|place| Ok::<_, StoreError>((place.open()?, place.to_string()))).transpose()?;
         let (wishes, mut todo) = mpsc::unbounded_channel::<Wish>();
         let seeker = Seeker { data: data.to_owned(), local, store, last: Cell::new(0) };
         let thread = std::thread::Builder::new().name("finder".into()).spawn(move || {
@@ -93,7 +93,7 @@ impl Finder {
                 Err(error) => tracing::error!(%error, "no session is found again"),
             }
         });
-        let thread = thread.map_err(|error| Trouble(format!("no thread to find sessions: {error}")))?;
+        let thread = thread.map_err(|error| StoreError(format!("no thread to find sessions: {error}")))?;
         Ok(Finder { wishes: Some(wishes), thread: Some(thread) })
     }
 
@@ -121,16 +121,16 @@ impl Drop for Finder {
 pub(crate) struct Search<T> {
     finder: Rc<Finder>,
     mode: Mode,
-    bell: Bell,
+    waker: HubWaker,
     sender: Sender<(relay::SessionKey, T)>,
     found: Receiver<(relay::SessionKey, T)>,
 }
 
 impl<T: Send + 'static> Search<T> {
-    /// With this finder; the bell is rung when something is known.
-    pub fn new(finder: Rc<Finder>, mode: Mode, bell: Bell) -> Search<T> {
+    /// With this finder; the waker is rung when something is known.
+    pub fn new(finder: Rc<Finder>, mode: Mode, waker: HubWaker) -> Search<T> {
         let (sender, found) = channel();
-        Search { finder, mode, bell, sender, found }
+        Search { finder, mode, waker, sender, found }
     }
 
     /// Looks for a session. What is to be made of it is made on another thread.
@@ -139,12 +139,12 @@ impl<T: Send + 'static> Search<T> {
         key: relay::SessionKey,
         make: impl FnOnce(&relay::SessionKey, Sought) -> T + Send + 'static,
     ) {
-        let (sender, bell) = (self.sender.clone(), self.bell.clone());
+        let (sender, waker) = (self.sender.clone(), self.waker.clone());
         self.finder.find(self.mode, &key.clone(), move |sought| {
             let made = make(&key, sought);
             // The server may have stopped meanwhile.
             let _ = sender.send((key, made));
-            bell.ring();
+            waker.ring();
         });
     }
 
@@ -157,8 +157,8 @@ impl<T: Send + 'static> Search<T> {
 /// What the thread knows.
 struct Seeker {
     data: PathBuf,
-    local: FolderShelf,
-    store: Option<(Arc<dyn Shelf>, String)>,
+    local: FolderStore,
+    store: Option<(Arc<dyn ObjectStore>, String)>,
     /// The last number that was given to a session.
     last: Cell<u64>,
 }
@@ -188,10 +188,10 @@ impl Seeker {
         is_spoilt |= !seen.is_empty();
         for (key, seen) in seen.into_values().rev().take(MAX_LOOKS) {
             match self.take_up(&key, name, seen).await {
-                Ok(Some(trail)) => {
-                    let (session, tick) = (key.id(), trail.last().0);
+                Ok(Some(recovered)) => {
+                    let (session, tick) = (key.id(), recovered.last().0);
                     tracing::info!(session, tick, "a session is found again");
-                    return Sought::Kept(Box::new(trail));
+                    return Sought::Kept(Box::new(recovered));
                 }
                 Ok(None) => {}
                 Err(InUse) => {
@@ -209,8 +209,8 @@ impl Seeker {
 
     /// What the store has of a name; none if that is not known.
     async fn keys_there(&self, build: BuildId, mode: Mode, name: &str) -> Option<Vec<(u64, SessionKey)>> {
-        let Some((shelf, place)) = &self.store else { return Some(Vec::new()) };
-        match within(STORE_PATIENCE, keys_of(&**shelf, build, mode, name)).await {
+        let Some((store, place)) = &self.store else { return Some(Vec::new()) };
+        match within(STORE_PATIENCE, keys_of(&**store, build, mode, name)).await {
             Ok(keys) => Some(keys),
             Err(why) => {
                 tracing::warn!(session = name, place, %why, "what the store has of a session is not known");
@@ -220,13 +220,18 @@ impl Seeker {
     }
 
     /// What there is of a session, from where there is more of it.
-    async fn take_up(&self, key: &SessionKey, name: &str, seen: Seen) -> Result<Option<Trail>, InUse> {
+    async fn take_up(
+        &self,
+        key: &SessionKey,
+        name: &str,
+        seen: Seen,
+    ) -> Result<Option<RecoveredSession>, InUse> {
         let here = if seen.here { self.take_here(key, name).await? } else { None };
         let there = match &self.store {
-            Some((shelf, place)) if seen.there => {
-                let last = here.as_ref().map(Trail::last);
+            Some((store, place)) if seen.there => {
+                let last = here.as_ref().map(RecoveredSession::last);
                 let patience = if here.is_some() { STORE_PATIENCE } else { FETCH_PATIENCE };
-                let there = within(patience, take_there(&**shelf, key, name, last)).await;
+                let there = within(patience, take_there(&**store, key, name, last)).await;
                 there.unwrap_or_else(|why| {
                     let session = key.id();
                     tracing::warn!(session, place, %why, "what the store has of a session is not used");
@@ -246,7 +251,7 @@ impl Seeker {
     }
 
     /// What the data folder has.
-    async fn take_here(&self, key: &SessionKey, name: &str) -> Result<Option<Trail>, InUse> {
+    async fn take_here(&self, key: &SessionKey, name: &str) -> Result<Option<RecoveredSession>, InUse> {
         let path = self.data.join(key.log());
         let mut waited = Duration::ZERO;
         while FsDisk::is_written(&path).unwrap_or(false) {
@@ -260,34 +265,35 @@ impl Seeker {
         let _ = repair(&path);
         let save = at_once(self.local.get(&key.save())).ok().flatten();
         let save = save.and_then(|content| Save::from_bytes(&content.bytes).ok());
-        let trail = match Trail::new(name, fs::read(&path).ok(), save) {
-            Ok(trail) => trail,
+        let recovered = match RecoveredSession::new(name, fs::read(&path).ok(), save) {
+            Ok(recovered) => recovered,
             Err(why) => {
                 tracing::warn!(session = key.id(), why, "what is here of a session is of no use");
                 return Ok(None);
             }
         };
-        if let Some(why) = &trail.flaw {
+        if let Some(why) = &recovered.flaw {
             tracing::error!(session = key.id(), why, "not everything of a session can be used");
         }
-        if trail.log.is_none() {
+        if recovered.log.is_none() {
             set_aside(&path).unwrap_or_else(|error| tracing::error!(%error, "a log cannot be set aside"));
         }
-        Ok(Some(trail))
+        Ok(Some(recovered))
     }
 
     /// Has what the store had of a session in the data folder as well, so that its log goes on here.
-    fn bring_here(&self, key: &SessionKey, trail: &Trail) -> io::Result<()> {
+    fn bring_here(&self, key: &SessionKey, recovered: &RecoveredSession) -> io::Result<()> {
         let path = self.data.join(key.log());
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         set_aside(&path)?;
-        if let Some(tape) = &trail.log {
+        if let Some(tape) = &recovered.log {
             let mut file = fs::File::create_new(&path)?;
             file.write_all(&tape.bytes).and_then(|()| file.sync_all())?;
         }
-        let Some((save, bytes)) = trail.save.as_ref().and_then(|save| Some((save, save.to_bytes().ok()?)))
+        let Some((save, bytes)) =
+            recovered.save.as_ref().and_then(|save| Some((save, save.to_bytes().ok()?)))
         else {
             return Ok(());
         };
@@ -302,12 +308,12 @@ impl Seeker {
 
 /// The sessions of a name, and when they began.
 async fn keys_of(
-    shelf: &dyn Shelf,
+    store: &dyn ObjectStore,
     build: BuildId,
     mode: Mode,
     name: &str,
-) -> Result<Vec<(u64, SessionKey)>, Trouble> {
-    let listed = shelf.list(&SessionKey::prefix_of(build, mode, name)).await?;
+) -> Result<Vec<(u64, SessionKey)>, StoreError> {
+    let listed = store.list(&SessionKey::prefix_of(build, mode, name)).await?;
     let mut keys: Vec<(u64, SessionKey)> = listed
         .iter()
         .filter_map(|listed| SessionKey::of_object(&listed.key))
@@ -319,14 +325,14 @@ async fn keys_of(
 
 /// What a store has of a session, if it is more than up to `last`.
 async fn take_there(
-    shelf: &dyn Shelf,
+    store: &dyn ObjectStore,
     key: &SessionKey,
     name: &str,
     last: Option<Tick>,
-) -> Result<Option<Trail>, Trouble> {
-    let cold = ColdLog::new(shelf, key);
-    let unreadable = |error| Trouble(format!("the log: {error}"));
-    let saved = describe_save(shelf, key).await?.and_then(Result::ok).map(|info| info.tick);
+) -> Result<Option<RecoveredSession>, StoreError> {
+    let cold = ColdLog::new(store, key);
+    let unreadable = |error| StoreError(format!("the log: {error}"));
+    let saved = describe_save(store, key).await?.and_then(Result::ok).map(|info| info.tick);
     // A log that cannot be read does not hide a save.
     let logged = cold.last_tick().await;
     if last.is_some_and(|last| saved.max(logged.as_ref().ok().copied().flatten()) <= Some(last)) {
@@ -339,17 +345,17 @@ async fn take_there(
             None
         }
     };
-    let save = shelf.get(&key.save()).await?.and_then(|content| Save::from_bytes(&content.bytes).ok());
-    let trail = Trail::new(name, log, save).map_err(Trouble)?;
-    Ok(Some(trail).filter(|trail| last.is_none_or(|last| trail.last() > last)))
+    let save = store.get(&key.save()).await?.and_then(|content| Save::from_bytes(&content.bytes).ok());
+    let recovered = RecoveredSession::new(name, log, save).map_err(StoreError)?;
+    Ok(Some(recovered).filter(|recovered| last.is_none_or(|last| recovered.last() > last)))
 }
 
 /// The answer of a store, if it comes in time.
 async fn within<T>(
     patience: Duration,
-    answer: impl Future<Output = Result<T, Trouble>>,
-) -> Result<T, Trouble> {
-    timeout(patience, answer).await.unwrap_or_else(|_| Err(Trouble("it does not answer".into())))
+    answer: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(patience, answer).await.unwrap_or_else(|_| Err(StoreError("it does not answer".into())))
 }
 
 /// Gives a file another name, if it is there: nothing is overwritten.

@@ -17,9 +17,9 @@ use sametick_session::id::{HostId, Source};
 use sametick_session::placing::FromHost;
 use sametick_sim::Time;
 use sametick_transport::clock::random;
+use sametick_transport::control_connection::{ControlConnections, ControlId, Event};
 use sametick_transport::hub::{Key, Links};
 use sametick_transport::pace::network;
-use sametick_transport::trunk::{Event, TrunkId, Trunks};
 use sametick_wire::control;
 use sametick_wire::identity::Token;
 
@@ -44,10 +44,10 @@ struct Speaker {
 /// A gateway and its driver.
 pub(crate) struct GatewaySide {
     gateway: Gateway<Kept>,
-    trunks: Trunks,
-    speakers: HashMap<TrunkId, Speaker>,
-    /// Over which trunk a host was heard of last.
-    hosts: HashMap<HostId, TrunkId>,
+    connections: ControlConnections,
+    speakers: HashMap<ControlId, Speaker>,
+    /// Over which connection a host was heard of last.
+    hosts: HashMap<HostId, ControlId>,
     processes: Option<Processes>,
     visitors: HashMap<Key, Visitor>,
     clients: HashMap<ClientId, Key>,
@@ -67,7 +67,7 @@ impl GatewaySide {
     /// Takes calls of hosts. With `processes`, it starts hosts itself.
     pub fn new(
         now: Time,
-        trunks: Trunks,
+        connections: ControlConnections,
         catalog: Kept,
         mut processes: Option<Processes>,
         (lists, games): (Lists, Games),
@@ -85,7 +85,7 @@ impl GatewaySide {
         };
         GatewaySide {
             gateway: Gateway::new(now, catalog, config),
-            trunks,
+            connections,
             speakers: HashMap::new(),
             hosts: HashMap::new(),
             processes,
@@ -148,15 +148,15 @@ impl GatewaySide {
 
     /// Carries out what the gateway wants.
     pub fn drain(&mut self, now: Time, links: &mut Links) {
-        while let Some(event) = self.trunks.poll() {
+        while let Some(event) = self.connections.poll() {
             self.heard(now, event);
         }
         loop {
             match self.gateway.poll_output() {
                 gateway::Output::Reply(client, seq, reply) => self.reply(links, client, seq, reply),
                 gateway::Output::Host(host, ask) => {
-                    if let Some(trunk) = self.hosts.get(&host) {
-                        self.trunks.send(*trunk, control::to_bytes(&Downward::Asked(ask)));
+                    if let Some(connection) = self.hosts.get(&host) {
+                        self.connections.send(*connection, control::to_bytes(&Downward::Asked(ask)));
                     }
                 }
                 gateway::Output::Lost(host, sessions) => {
@@ -178,13 +178,13 @@ impl GatewaySide {
         let Some(processes) = &mut self.processes else { return };
         processes.wanted(now, wanting);
         for (port, said) in processes.carry_out(now) {
-            // One that has called again may have an old trunk that nobody has noticed to be dead.
-            let is_it = |trunk: &TrunkId, speaker: &Speaker| {
-                speaker.port == Some(port) && self.hosts.get(&speaker.host) == Some(trunk)
+            // One that has called again may have an old connection that nobody has noticed to be dead.
+            let is_it = |connection: &ControlId, speaker: &Speaker| {
+                speaker.port == Some(port) && self.hosts.get(&speaker.host) == Some(connection)
             };
-            let speaker = self.speakers.iter().find(|(trunk, speaker)| is_it(trunk, speaker));
-            if let Some((trunk, _)) = speaker {
-                self.trunks.send(*trunk, control::to_bytes(&said));
+            let speaker = self.speakers.iter().find(|(connection, speaker)| is_it(connection, speaker));
+            if let Some((connection, _)) = speaker {
+                self.connections.send(*connection, control::to_bytes(&said));
             }
         }
     }
@@ -192,29 +192,29 @@ impl GatewaySide {
     fn heard(&mut self, now: Time, event: Event) {
         match event {
             Event::Opened(_) => {}
-            Event::Closed(trunk) => {
-                if let Some(speaker) = self.speakers.remove(&trunk)
-                    && self.hosts.get(&speaker.host) == Some(&trunk)
+            Event::Closed(connection) => {
+                if let Some(speaker) = self.speakers.remove(&connection)
+                    && self.hosts.get(&speaker.host) == Some(&connection)
                 {
                     self.hosts.remove(&speaker.host);
                 }
             }
-            Event::Message(trunk, bytes) => match control::from_bytes(&bytes) {
+            Event::Message(connection, bytes) => match control::from_bytes(&bytes) {
                 Ok(Upward::Enlist { host, port }) => {
-                    self.speakers.insert(trunk, Speaker { host, port });
-                    self.hosts.insert(host, trunk);
+                    self.speakers.insert(connection, Speaker { host, port });
+                    self.hosts.insert(host, connection);
                 }
-                Ok(Upward::Said(said)) => self.host_said(now, trunk, said),
+                Ok(Upward::Said(said)) => self.host_said(now, connection, said),
                 Err(error) => {
                     tracing::error!(%error, "a host says what cannot be understood: is it of another version?");
-                    self.trunks.close(trunk);
+                    self.connections.close(connection);
                 }
             },
         }
     }
 
-    fn host_said(&mut self, now: Time, trunk: TrunkId, said: FromHost) {
-        let Some(speaker) = self.speakers.get(&trunk) else { return };
+    fn host_said(&mut self, now: Time, connection: ControlId, said: FromHost) {
+        let Some(speaker) = self.speakers.get(&connection) else { return };
         let (host, port) = (speaker.host, speaker.port);
         if let (FromHost::Beat(beat), Some(port), Some(processes)) = (&said, port, &mut self.processes) {
             let sessions = beat.sessions.len() + usize::from(beat.others);

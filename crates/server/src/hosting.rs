@@ -1,6 +1,6 @@
 //! The sessions of a host process: brings what happens to [`Host`], and carries out what that wants. It decides nothing itself.
 //!
-//! Members talk with their session over a WebSocket ([`Parley`]), and play over a link of its own, which they open with a pass. What a
+//! Members talk with their session over a WebSocket ([`EnvelopeConnection`]), and play over a link of its own, which they open with a pass. What a
 //! session wants of its game comes out as [`Order`]s for whoever runs the relay and the rooms.
 
 mod chores;
@@ -13,8 +13,8 @@ mod plays;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
 use sametick_session::host::{self, GatewayId, Host, HostConfig, Offer};
 use sametick_session::id::SessionId;
 use sametick_session::message::Phase;
@@ -23,18 +23,18 @@ use sametick_session::placing::{FromHost, ToHost};
 use sametick_session::plan::{GroupPlan, Plan};
 use sametick_session::settings::Mode;
 use sametick_sim::Time;
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_seconds;
+use sametick_transport::control_connection::{ControlConnections, ControlId, Event};
 use sametick_transport::hub::{Key, Links};
-use sametick_transport::trunk::{Event, TrunkId, Trunks};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::hello::{Hello, Intent, Refusal};
 use sametick_wire::identity::PlayerId;
 use sametick_wire::{Member, control};
 use serde::{Deserialize, Serialize};
 
+use crate::endpoints::Endpoints;
 use crate::games::{AnyGame, Games};
 use crate::rooms::entrance::Entrance;
-use crate::ways::Ways;
 use chores::Chores;
 use folder::Folder;
 use members::Present;
@@ -96,7 +96,7 @@ pub(crate) struct HostSide {
     present: HashMap<Member, Present>,
     next: u64,
     games: Games,
-    ways: Ways,
+    ways: Endpoints,
     plays: BTreeMap<SessionId, Play>,
     guests: BTreeMap<Member, Guest>,
     orders: VecDeque<Order>,
@@ -114,9 +114,9 @@ pub(crate) struct HostSide {
 }
 
 struct Gateways {
-    trunks: Vec<Trunks>,
-    ids: HashMap<(usize, TrunkId), GatewayId>,
-    open: BTreeMap<GatewayId, (usize, TrunkId)>,
+    connections: Vec<ControlConnections>,
+    ids: HashMap<(usize, ControlId), GatewayId>,
+    open: BTreeMap<GatewayId, (usize, ControlId)>,
     next: u64,
     port: Option<u16>,
 }
@@ -126,10 +126,10 @@ pub(crate) struct Hosting {
     pub folder: Folder,
     pub address: String,
     pub capacity: u16,
-    pub trunks: Vec<Trunks>,
+    pub connections: Vec<ControlConnections>,
     /// The port, if a gateway has started it.
     pub port: Option<u16>,
-    pub ways: Ways,
+    pub ways: Endpoints,
     /// For how long games may go on when it is told to end.
     pub drain_us: u64,
     pub count: pages::Count,
@@ -137,8 +137,8 @@ pub(crate) struct Hosting {
 
 impl HostSide {
     /// Takes up what was stored, and begins to say how it is.
-    pub fn start(now: Time, hosting: Hosting, games: Games, bell: &Bell) -> io::Result<HostSide> {
-        let Hosting { folder, address, capacity, trunks, port, ways, drain_us, count } = hosting;
+    pub fn start(now: Time, hosting: Hosting, games: Games, waker: &HubWaker) -> io::Result<HostSide> {
+        let Hosting { folder, address, capacity, connections, port, ways, drain_us, count } = hosting;
         let stored = folder.stored()?;
         let config = HostConfig {
             id: folder.id,
@@ -157,11 +157,11 @@ impl HostSide {
                 folder.set_aside(path);
             }
         }
-        let gateways = Gateways { trunks, ids: HashMap::new(), open: BTreeMap::new(), next: 0, port };
+        let gateways = Gateways { connections, ids: HashMap::new(), open: BTreeMap::new(), next: 0, port };
         Ok(HostSide {
             host,
             folder,
-            chores: Chores::start(bell)?,
+            chores: Chores::start(waker)?,
             gateways,
             members: HashMap::new(),
             present: HashMap::new(),
@@ -199,8 +199,8 @@ impl HostSide {
 
     /// Lets gateways know what was said last, before the process ends.
     pub async fn say_goodbye(&mut self) {
-        for trunks in std::mem::take(&mut self.gateways.trunks) {
-            trunks.finish().await;
+        for connections in std::mem::take(&mut self.gateways.connections) {
+            connections.finish().await;
         }
     }
 
@@ -210,33 +210,39 @@ impl HostSide {
         self.folder.end();
     }
 
-    /// On which terms a player with this hello takes part in a game.
-    pub fn admit(&self, hello: &Hello) -> Result<(Terms, Guest), Refusal> {
+    /// On which assignment a player with this hello takes part in a game.
+    pub fn admit(&self, hello: &Hello) -> Result<(SeatAssignment, Guest), Refusal> {
         let other = |why: &str| Refusal::Other(why.into());
         let (place, mode) = match &hello.intent {
             Intent::Join { session } => (session, Mode::Lockstep),
             Intent::Enter { room } => (room, Mode::Room),
             _ => return Err(other(NO_PASS)),
         };
-        let (play, terms, guest) = self.holder(hello.pass.as_deref(), place).map_err(other)?;
+        let (play, assignment, guest) = self.holder(hello.pass.as_deref(), place).map_err(other)?;
         if play.mode != mode {
             return Err(other(NO_PASS));
         }
-        play.identity.refusal(&hello.identity).map_or(Ok((terms, guest)), Err)
+        play.identity.refusal(&hello.identity).map_or(Ok((assignment, guest)), Err)
     }
 
-    /// On which terms a script takes part in a game.
-    pub fn admit_script(&self, entrance: &Entrance) -> Result<(Terms, Guest), &'static str> {
-        let (play, terms, guest) = self.holder(entrance.pass.as_deref(), &entrance.room)?;
+    /// On which assignment a script takes part in a game.
+    pub fn admit_script(&self, entrance: &Entrance) -> Result<(SeatAssignment, Guest), &'static str> {
+        let (play, assignment, guest) = self.holder(entrance.pass.as_deref(), &entrance.room)?;
         match (play.mode, entrance.game.as_deref()) {
             (Mode::Lockstep, _) => Err(NOT_A_ROOM),
-            (Mode::Room, Some(game)) if game != terms.game => Err("another game is played in this session"),
-            (Mode::Room, _) => Ok((terms, guest)),
+            (Mode::Room, Some(game)) if game != assignment.game => {
+                Err("another game is played in this session")
+            }
+            (Mode::Room, _) => Ok((assignment, guest)),
         }
     }
 
     /// Whose pass it is, in the game of this place.
-    fn holder(&self, pass: Option<&[u8]>, place: &str) -> Result<(&Play, Terms, Guest), &'static str> {
+    fn holder(
+        &self,
+        pass: Option<&[u8]>,
+        place: &str,
+    ) -> Result<(&Play, SeatAssignment, Guest), &'static str> {
         let (session, player) = pass.and_then(|pass| self.host.holder(pass)).ok_or(NO_PASS)?;
         let play = self.plays.get(&session.id()).ok_or(NO_PASS)?;
         if *place != play.key.name {
@@ -245,7 +251,7 @@ impl HostSide {
         let seat = session.seat_of(player);
         let name = session.name_of(player).map(ToString::to_string).unwrap_or_default();
         let guest = Guest { session: session.id(), player, seat };
-        Ok((play, play.terms(player, name, seat), guest))
+        Ok((play, play.assignment(player, name, seat), guest))
     }
 
     /// Somebody's link has opened.
@@ -417,25 +423,25 @@ impl HostSide {
 
 impl Gateways {
     fn poll(&mut self, host: sametick_session::id::HostId) -> Option<(GatewayId, Downward)> {
-        for at in 0..self.trunks.len() {
-            while let Some(event) = self.trunks.get_mut(at).and_then(Trunks::poll) {
+        for at in 0..self.connections.len() {
+            while let Some(event) = self.connections.get_mut(at).and_then(ControlConnections::poll) {
                 match event {
-                    Event::Opened(trunk) => {
+                    Event::Opened(connection) => {
                         let id = GatewayId(self.next);
                         self.next += 1;
-                        self.ids.insert((at, trunk), id);
-                        self.open.insert(id, (at, trunk));
-                        self.send((at, trunk), &Upward::Enlist { host, port: self.port });
+                        self.ids.insert((at, connection), id);
+                        self.open.insert(id, (at, connection));
+                        self.send((at, connection), &Upward::Enlist { host, port: self.port });
                         tracing::info!("a gateway is there");
                     }
-                    Event::Closed(trunk) => {
-                        if let Some(id) = self.ids.remove(&(at, trunk)) {
+                    Event::Closed(connection) => {
+                        if let Some(id) = self.ids.remove(&(at, connection)) {
                             self.open.remove(&id);
                             tracing::warn!("a gateway is gone; sessions go on");
                         }
                     }
-                    Event::Message(trunk, bytes) => {
-                        let id = self.ids.get(&(at, trunk)).copied();
+                    Event::Message(connection, bytes) => {
+                        let id = self.ids.get(&(at, connection)).copied();
                         if let (Some(id), Ok(said)) = (id, control::from_bytes(&bytes)) {
                             return Some((id, said));
                         }
@@ -446,9 +452,9 @@ impl Gateways {
         None
     }
 
-    fn send(&mut self, (at, trunk): (usize, TrunkId), said: &Upward) {
-        if let Some(trunks) = self.trunks.get_mut(at) {
-            trunks.send(trunk, control::to_bytes(said));
+    fn send(&mut self, (at, connection): (usize, ControlId), said: &Upward) {
+        if let Some(connections) = self.connections.get_mut(at) {
+            connections.send(connection, control::to_bytes(said));
         }
     }
 

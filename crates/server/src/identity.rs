@@ -1,14 +1,13 @@
 //! Who somebody is: a guest with a name, or, where the key of an issuer is configured, whoever an issuer's signed token says.
 //!
 //! ```text
-//! JWT ─ POST /api/session ─► Identity::sign_in ─► desk.rs (a thread) ─► verifier.rs ─► status.rs ─► SignedIn
+//! JWT ─ POST /api/session ─► Identity::sign_in ─► worker.rs (a thread) ─► verifier.rs ─► status.rs ─► SignedIn
 //!                                                    keys.rs, jwks.rs ◄─ the issuer          Tokens::issue ─► our token
 //! ```
 //!
 //! A signed token is looked at once and exchanged for one of ours, which is what rooms ask for. Settings, claims, codes and
 //! what is refused are in [docs/identity.md](../../../docs/identity.md).
 
-mod desk;
 pub mod jwks;
 pub mod keys;
 pub mod refusal;
@@ -17,6 +16,7 @@ mod signatures;
 mod status;
 pub mod tokens;
 pub mod verifier;
+mod worker;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub use refusal::Refusal;
 pub use settings::{IdentityArgs, IdentityConfig, IdentityError};
 pub use signatures::Algorithm;
 
-use desk::Desk;
 use verifier::Claims;
+use worker::Worker;
 
 /// Somebody whose token was good.
 #[derive(Clone, PartialEq, Eq)]
@@ -72,7 +72,7 @@ fn tidy(name: &str) -> Option<String> {
 /// How it is found out who somebody is. Clones are one.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    signed: Option<(Desk, Arc<str>)>,
+    signed: Option<(Worker, Arc<str>)>,
 }
 
 impl Identity {
@@ -81,7 +81,7 @@ impl Identity {
         let Some(config) = config else { return Ok(Identity { signed: None }) };
         let issuer = config.rules.issuer.as_str().into();
         let keys = config.read_keys()?;
-        Ok(Identity { signed: Some((Desk::open(config, keys)?, issuer)) })
+        Ok(Identity { signed: Some((Worker::open(config, keys)?, issuer)) })
     }
 
     /// Whether nobody plays in a room without a good token.
@@ -110,8 +110,8 @@ impl Identity {
         &self,
         token: &str,
     ) -> Option<impl Future<Output = Result<SignedIn, Refusal>> + Send + use<>> {
-        let (desk, issuer) = self.signed.clone()?;
-        let checked = desk.check(token.to_owned());
+        let (worker, issuer) = self.signed.clone()?;
+        let checked = worker.check(token.to_owned());
         Some(async move { checked.await.map(|claims| SignedIn::new(&issuer, claims)) })
     }
 }

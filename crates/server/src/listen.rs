@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use sametick_transport::clock::Clock;
+use sametick_transport::connection_slots::{ConnectionSlots, MAX_EACH};
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::Hub;
-use sametick_transport::keeper::Keeper;
-use sametick_transport::places::{MAX_EACH, Places};
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::{Origins, Pages, Site};
 use sametick_transport::tls::{CertHash, Certificate, CertificateError, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -179,7 +179,7 @@ pub struct Listening {
     /// Where it can be reached.
     pub locators: Vec<Locator>,
     /// The door, for changing the passphrase.
-    pub keeper: Keeper,
+    pub keeper: ProofJournal,
     /// Where the passphrase comes from.
     pub secret: Secret,
     /// What the listeners show, for renewing it.
@@ -299,7 +299,7 @@ impl Doors {
         let data = |error| ListenError::Data { path: self.data.clone(), error };
         std::fs::create_dir_all(&self.data).map_err(data)?;
         let secret = Secret::find(self.secret_file.as_deref());
-        let keeper = Keeper::open(secret.key()?, &self.data.join("used-proofs")).map_err(data)?;
+        let keeper = ProofJournal::open(secret.key()?, &self.data.join("used-proofs")).map_err(data)?;
         let certificates = self.certificates()?;
         let hub = Hub::new(clock, Some(keeper.clone()));
         let mut listening = Listening { hub, locators: Vec::new(), keeper, secret, certificates };
@@ -376,8 +376,8 @@ impl Doors {
         Origins { allowed: self.origins.clone(), pages_port, names: self.names.clone() }
     }
 
-    fn places(&self) -> Places {
-        Places::of_each(self.per_address)
+    fn places(&self) -> ConnectionSlots {
+        ConnectionSlots::of_each(self.per_address)
     }
 
     fn certificates(&self) -> Result<Certificates, CertificateError> {

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use sametick_sim::Time;
 use sametick_store::players::{
-    Answer, Found, Keeper, KeeperOptions, PlayerId, PlayersStats, Question, Recovery, Ticket, Token, Write,
+    Answer, Found, PlayerId, PlayerWriter, PlayerWriterOptions, PlayersStats, Question, Recovery, Ticket,
+    Token, Write,
 };
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::{random, unix_ms};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::Member;
 
 use tokio::sync::oneshot;
@@ -38,7 +39,7 @@ enum Due {
 
 /// The database of players.
 pub struct Players {
-    keeper: Keeper,
+    keeper: PlayerWriter,
     /// What became of a file that was damaged when it was opened.
     recovery: Option<Recovery>,
     marks: VecDeque<(Ticket, Due)>,
@@ -55,13 +56,13 @@ pub struct Players {
 }
 
 impl Players {
-    /// Opens the database in this file, or makes it. What was wrong with it is said. The bell is rung when there is something to
+    /// Opens the database in this file, or makes it. What was wrong with it is said. The waker is rung when there is something to
     /// [deliver](Players::deliver).
     pub fn open(
         path: &Path,
         token_s: u64,
         backup_every: Option<Duration>,
-        bell: Bell,
+        waker: HubWaker,
     ) -> Result<Players, String> {
         let at = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -69,10 +70,10 @@ impl Players {
             let folder = folder.display();
             format!("cannot write to the data folder {folder}: {why}; choose another with --data")
         })?;
-        let counter = Counter::new(bell.clone());
-        let waker = Box::new(move || bell.ring());
-        let options = KeeperOptions { backup_every, ..KeeperOptions::default() };
-        let (keeper, recovery) = Keeper::open(path, options, waker).map_err(|why| at(&why))?;
+        let counter = Counter::new(waker.clone());
+        let waker = Box::new(move || waker.ring());
+        let options = PlayerWriterOptions { backup_every, ..PlayerWriterOptions::default() };
+        let (keeper, recovery) = PlayerWriter::open(path, options, waker).map_err(|why| at(&why))?;
         if let Some(recovery) = &recovery {
             tracing::error!("{recovery}");
         }
@@ -198,7 +199,7 @@ impl Players {
                         self.keeper.ask(member.0, question);
                     }
                 }
-                Answer::Trouble(why) => {
+                Answer::Failing(why) => {
                     tracing::error!(why, "players are not being saved; nothing is lost yet");
                 }
                 Answer::Notice(what) => tracing::error!("{what}"),

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sametick_lockstep::log_player::{Input, LogPlayer, Output};
 use sametick_lockstep::message::{CHECK_EVERY, Join};
-use sametick_lockstep::reciter::{Input, Output, Reciter};
 use sametick_lockstep::rows::{Opaque, row_as_bytes};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Seat, StateHash, Tick};
@@ -154,7 +154,7 @@ impl std::fmt::Display for Recital {
 
 struct Player {
     seat: Seat,
-    reciter: Reciter,
+    reciter: LogPlayer,
     run: Option<Box<dyn Run>>,
     closed: Tick,
 }
@@ -279,7 +279,7 @@ pub async fn recite(args: &ReciteArgs, key: &AccessKey, games: &Games) -> Result
         let hello = Hello { identity, intent, name: name.clone(), pass: None };
         let link = hub.add(args.connect.dial(clock.now(), key, &hello).await.map_err(dial)?);
         let run = known.and_then(|game| game.begin(setup).ok());
-        let reciter = Reciter::new(script.join(*seat));
+        let reciter = LogPlayer::new(script.join(*seat));
         waiting.insert(link, Player { seat: *seat, reciter, run, closed: Tick::ZERO });
     }
     let mut recitals = Recitals {

@@ -13,17 +13,17 @@ use sametick_lockstep::session::{self, Facts, STORED_AS, SessionId};
 use sametick_sim::record::{Record, TickInputs};
 use sametick_sim::{Inputs, Seat, StateHash, Tick};
 use sametick_store::log::{
-    FileLog, Header, LogEncoder, LogEvent, MAX_BEGINNING_BYTES, Position, Scribe, ScribeOptions,
+    FileLog, Header, LogEncoder, LogEvent, LogThread, LogThreadOptions, MAX_BEGINNING_BYTES, Position,
 };
 use sametick_store::saves::{Mode, Save, SaveInfo, SessionKey};
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
+use sametick_transport::hub_waker::HubWaker;
 
-use crate::courier::Courier;
 use crate::desync;
 use crate::games::Games;
+use crate::recovered::{RecoveredLog, RecoveredSession};
 use crate::rooms::RoomId;
-use crate::trail::{Tape, Trail};
+use crate::uploader::Uploader;
 
 /// What is in the folder of a session.
 const LOG: &str = "log";
@@ -57,12 +57,12 @@ struct Recording {
 
 /// The logs of a server.
 pub struct Recorder {
-    scribe: Scribe,
+    log_thread: LogThread,
     data: PathBuf,
     games: Games,
     recordings: HashMap<Place, Recording>,
     inputs: TickInputs,
-    courier: Option<Courier>,
+    uploader: Option<Uploader>,
     ends: Option<Ends>,
 }
 
@@ -70,7 +70,7 @@ pub struct Recorder {
 struct Ends {
     sender: Sender<RelayKey>,
     ended: Receiver<RelayKey>,
-    bell: Bell,
+    waker: HubWaker,
 }
 
 /// The header of the log of a session that begins at its beginning.
@@ -103,20 +103,20 @@ impl Recorder {
     /// Keeps everything below this folder. Games that are known explain desyncs.
     pub fn new(data: &Path, games: Games) -> Recorder {
         Recorder {
-            scribe: Scribe::start(ScribeOptions::default()),
+            log_thread: LogThread::start(LogThreadOptions::default()),
             data: data.to_owned(),
             games,
             recordings: HashMap::new(),
             inputs: TickInputs::new(),
-            courier: None,
+            uploader: None,
             ends: None,
         }
     }
 
     /// Says from now on when the log of a session that is over is wherever it is kept, and rings.
-    pub fn set_ends(&mut self, bell: Bell) {
+    pub fn set_ends(&mut self, waker: HubWaker) {
         let (sender, ended) = channel();
-        self.ends = Some(Ends { sender, ended, bell });
+        self.ends = Some(Ends { sender, ended, waker });
     }
 
     /// A session that is over and whose log is kept since, if any: by its build and name.
@@ -125,19 +125,19 @@ impl Recorder {
     }
 
     /// Has saves and logs brought to where they are kept from now on.
-    pub fn set_courier(&mut self, courier: Courier) {
-        courier.tidy(self.running());
-        self.courier = Some(courier);
+    pub fn set_uploader(&mut self, uploader: Uploader) {
+        uploader.tidy(self.running());
+        self.uploader = Some(uploader);
     }
 
     /// There is a save of a session: a state, and who sat where. It is brought to where it is kept once the log is written up to
     /// there: a session is never further than its log.
     pub fn save(&mut self, place: Place, (tick, hash): (Tick, StateHash), state: Vec<u8>, table: Vec<u8>) {
         let recording = self.recordings.get_mut(&place);
-        if let (Some(courier), Some(recording)) = (&self.courier, recording) {
+        if let (Some(uploader), Some(recording)) = (&self.uploader, recording) {
             let info = SaveInfo { tick, hash, saved_unix_ms: unix_ms(), ..recording.info.clone() };
             let save = Save { info, state, table };
-            let bring = courier.bring(place, recording.key.clone(), save);
+            let bring = uploader.bring(place, recording.key.clone(), save);
             recording.saving = Some((tick, hash));
             self.when_written(place, bring);
         }
@@ -157,7 +157,7 @@ impl Recorder {
 
     /// A save of a session of the relay that is on disk since, if any.
     pub fn poll_saved(&mut self) -> Option<(SessionId, Tick)> {
-        while let Some(saved) = self.courier.as_ref()?.poll() {
+        while let Some(saved) = self.uploader.as_ref()?.poll() {
             if let Some(saved) = self.note_saved(saved) {
                 return Some(saved);
             }
@@ -170,7 +170,7 @@ impl Recorder {
         let until = Instant::now() + at_most;
         loop {
             // One of a room may come first.
-            let saved = self.courier.as_ref()?.wait(until.saturating_duration_since(Instant::now()))?;
+            let saved = self.uploader.as_ref()?.wait(until.saturating_duration_since(Instant::now()))?;
             if let Some(saved) = self.note_saved(saved) {
                 return Some(saved);
             }
@@ -191,7 +191,7 @@ impl Recorder {
 
     /// Whether saves are kept.
     pub fn keeps_saves(&self) -> bool {
-        self.courier.is_some()
+        self.uploader.is_some()
     }
 
     /// A session has begun.
@@ -199,7 +199,7 @@ impl Recorder {
         let header = header_of(facts, self.games.commit_of(facts), started_unix_ms);
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
-        match self.scribe.create(&path, &header) {
+        match self.log_thread.create(&path, &header) {
             Ok((log, encoder)) => {
                 tracing::info!(session = facts.name, log = %path.display(), "a session has begun");
                 self.keep(place, key, &header, (log, encoder));
@@ -215,7 +215,7 @@ impl Recorder {
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         let position = Position::after(save.tick, save.table.taken());
-        match self.scribe.create_after(&path, &header, position, &save.state) {
+        match self.log_thread.create_after(&path, &header, position, &save.state) {
             Ok(recording) => {
                 let (session, tick, hash) = (&facts.name, save.tick.0, save.hash);
                 tracing::info!(session, tick, log = %path.display(), "a session goes on from a copy that a player has brought");
@@ -229,19 +229,26 @@ impl Recorder {
     }
 
     /// A session goes on that was found, and so does its log; without one another begins after its save.
-    pub fn resume(&mut self, place: Place, trail: Trail, seats: impl IntoIterator<Item = Seat>) {
-        let last = trail.last();
-        let Trail { header, log, save, .. } = trail;
+    pub fn resume(
+        &mut self,
+        place: Place,
+        recovered: RecoveredSession,
+        seats: impl IntoIterator<Item = Seat>,
+    ) {
+        let last = recovered.last();
+        let RecoveredSession { header, log, save, .. } = recovered;
         let key = key_of(place, &header);
         let path = self.data.join(key.log());
         let resumed = match log {
-            Some(Tape { bytes, position, .. }) => Ok(self.scribe.resume_at(&path, &header, position, &bytes)),
+            Some(RecoveredLog { bytes, position, .. }) => {
+                Ok(self.log_thread.resume_at(&path, &header, position, &bytes))
+            }
             None => {
                 let (position, state) = (Position::after(last, seats), save.map(|save| save.state));
                 let state = state.filter(|state| (1..=MAX_BEGINNING_BYTES).contains(&state.len()));
                 match state {
-                    Some(state) => self.scribe.create_after(&path, &header, position, &state),
-                    None => self.scribe.create_at(&path, &header, position),
+                    Some(state) => self.log_thread.create_after(&path, &header, position, &state),
+                    None => self.log_thread.create_at(&path, &header, position),
                 }
             }
         };
@@ -303,18 +310,18 @@ impl Recorder {
             recording.hand_over(Ok(()));
             tracing::info!(folder = %recording.folder.display(), "a session is over");
             let key = RelayKey { build: recording.info.build, name: recording.info.session.clone() };
-            let ends = self.ends.as_ref().map(|ends| (ends.sender.clone(), ends.bell.clone()));
+            let ends = self.ends.as_ref().map(|ends| (ends.sender.clone(), ends.waker.clone()));
             let done = move || {
-                if let Some((sender, bell)) = ends {
+                if let Some((sender, waker)) = ends {
                     // The server may have stopped meanwhile.
                     let _ = sender.send(key);
-                    bell.ring();
+                    waker.ring();
                 }
             };
-            match &self.courier {
-                Some(courier) => {
-                    recording.log.after(courier.when_ended(recording.key, done));
-                    courier.tidy(self.running());
+            match &self.uploader {
+                Some(uploader) => {
+                    recording.log.after(uploader.when_ended(recording.key, done));
+                    uploader.tidy(self.running());
                 }
                 None => recording.log.after(done),
             }
@@ -341,8 +348,8 @@ impl Recorder {
     pub fn close(mut self, patience: Duration) -> bool {
         let places: Vec<Place> = self.recordings.keys().copied().collect();
         places.into_iter().for_each(|place| self.end(place));
-        let is_written = self.scribe.close();
-        self.courier.is_none_or(|courier| courier.close(patience)) && is_written
+        let is_written = self.log_thread.close();
+        self.uploader.is_none_or(|uploader| uploader.close(patience)) && is_written
     }
 }
 
@@ -359,7 +366,7 @@ impl Recording {
         while let Some(event) = self.log.poll_event() {
             let folder = self.folder.display();
             match event {
-                LogEvent::Trouble(error) => {
+                LogEvent::Failing(error) => {
                     tracing::error!(%folder, %error, "the log cannot be written; the game goes on, and so do tries");
                 }
                 LogEvent::Recovered => tracing::info!(%folder, "the log is written again; nothing is lost"),

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::{Found, Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::{Member, Participant, Session, SessionId};
-use sametick_lockstep::terms::Terms;
 use sametick_sim::{SchemaHash, Tick};
 use sametick_store::saves::Mode;
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::{Channel, Time};
 
-use crate::app::{Outlet, leaving};
+use crate::app::{OutputSink, leaving};
 use crate::finder::{Finder, Search, Sought};
-use crate::following::{Follower, Told};
 use crate::games::{Games, UnknownGame};
 use crate::judge::{Judge, Purpose};
 use crate::recorder::{Place, Recorder};
+use crate::recovered::RecoveredSession;
+use crate::spectator::{Spectator, Told};
 use crate::trace::Trace;
 use crate::tracer::Tracer;
-use crate::trail::Trail;
 
 /// How long a server that stops takes to see what its sessions have led to.
 const CLOSING: Duration = Duration::from_secs(10);
@@ -31,14 +31,14 @@ const CLOSING: Duration = Duration::from_secs(10);
 const LEAST_SAVED: Tick = Tick(300);
 
 /// A session that was looked for, as the relay wants to know it, and what is left of it.
-type Find = (Found, Option<Box<Trail>>);
+type Find = (Found, Option<Box<RecoveredSession>>);
 
 fn find_of(key: &SessionKey, sought: Sought) -> Find {
     match sought {
         Sought::New(uid) => (Found::New { uid }, None),
         Sought::Spoilt(uid) => (Found::Spoilt { uid }, None),
-        Sought::Kept(trail) => match trail.kept() {
-            Ok(kept) => (Found::Kept(Box::new(kept)), Some(trail)),
+        Sought::Kept(recovered) => match recovered.kept() {
+            Ok(kept) => (Found::Kept(Box::new(kept)), Some(recovered)),
             Err(why) => {
                 tracing::error!(session = key.name, why, "a session cannot go on; another begins");
                 (Found::Spoilt { uid: unix_ms() }, None)
@@ -57,12 +57,12 @@ fn begin_replay(judge: &Judge, purpose: Purpose, relay: &Relay, (id, tick): (Ses
 pub(crate) struct RelaySide {
     relay: Relay,
     judge: Judge,
-    /// Since links take part on terms.
-    follower: Option<Follower>,
+    /// Since links take part on assignment.
+    follower: Option<Spectator>,
     games: Games,
     search: Option<Search<Find>>,
     /// What is left of the sessions that are about to go on.
-    trails: BTreeMap<SessionKey, Box<Trail>>,
+    recovered: BTreeMap<SessionKey, Box<RecoveredSession>>,
     tracer: Option<Tracer>,
     wake_at: Option<Time>,
     buf: Vec<u8>,
@@ -77,7 +77,7 @@ impl RelaySide {
             follower: None,
             games,
             search: None,
-            trails: BTreeMap::new(),
+            recovered: BTreeMap::new(),
             tracer: None,
             wake_at: None,
             buf: Vec::new(),
@@ -95,8 +95,8 @@ impl RelaySide {
     }
 
     /// Has sessions found again from now on, if the relay asks for them.
-    pub fn set_finder(&mut self, finder: Rc<Finder>, bell: Bell) {
-        self.search = Some(Search::new(finder, Mode::Lockstep, bell));
+    pub fn set_finder(&mut self, finder: Rc<Finder>, waker: HubWaker) {
+        self.search = Some(Search::new(finder, Mode::Lockstep, waker));
     }
 
     /// Saves what goes on as it is, by replaying it, and waits until that is kept. Returns whether it is.
@@ -185,7 +185,7 @@ impl RelaySide {
     }
 
     /// Carries out what the relay wants. Returns whether somebody may have come or gone.
-    pub fn drain(&mut self, now: Time, outlet: &mut Outlet<'_>) -> bool {
+    pub fn drain(&mut self, now: Time, sink: &mut OutputSink<'_>) -> bool {
         while let Some((purpose, id, tick, state)) = self.judge.poll() {
             self.relay.handle(
                 now,
@@ -195,7 +195,7 @@ impl RelaySide {
                 },
             );
         }
-        while let Some((id, tick)) = outlet.recorder.poll_saved() {
+        while let Some((id, tick)) = sink.recorder.poll_saved() {
             self.relay.handle(now, Input::Saved(id, tick));
         }
         self.take_finds(now);
@@ -203,12 +203,12 @@ impl RelaySide {
         self.wake_at = loop {
             match self.relay.poll_output(&mut self.buf) {
                 Output::Send(member, channel) => {
-                    if let Some(tracer) = self.tracer.as_mut().filter(|_| outlet.reaches(member)) {
+                    if let Some(tracer) = self.tracer.as_mut().filter(|_| sink.reaches(member)) {
                         tracer.sent(now, &self.relay, member, channel, &self.buf);
                     }
-                    outlet.send(member, channel, &self.buf);
+                    sink.send(member, channel, &self.buf);
                 }
-                Output::Close(member, why) => outlet.close(member, why),
+                Output::Close(member, why) => sink.close(member, why),
                 Output::WakeAt(at) => break Some(at),
                 Output::Wait => break None,
                 other => {
@@ -217,12 +217,12 @@ impl RelaySide {
                     }
                     // The first tick ends the waiting.
                     changed |= !matches!(other, Output::Closed(_, tick) if tick > Tick(1));
-                    self.write_down(now, outlet.recorder, other);
+                    self.write_down(now, sink.recorder, other);
                 }
             }
         };
         // Nobody has waited for what is left.
-        self.trails.clear();
+        self.recovered.clear();
         if let Some(follower) = &mut self.follower {
             follower.look(&self.relay);
         }
@@ -230,15 +230,15 @@ impl RelaySide {
     }
 
     fn take_finds(&mut self, now: Time) {
-        while let Some((key, (found, trail))) = self.search.as_ref().and_then(Search::poll) {
-            self.trails.extend(trail.map(|trail| (key.clone(), trail)));
+        while let Some((key, (found, recovered))) = self.search.as_ref().and_then(Search::poll) {
+            self.recovered.extend(recovered.map(|recovered| (key.clone(), recovered)));
             self.relay.handle(now, Input::Found(key, found));
         }
     }
 
     /// What the relay says for others to read later.
     fn write_down(&mut self, now: Time, recorder: &mut Recorder, output: Output) {
-        let RelaySide { relay, judge, search, trails, tracer, .. } = self;
+        let RelaySide { relay, judge, search, recovered, tracer, .. } = self;
         match output {
             Output::Find(key) => match search {
                 Some(search) => search.look_for(key, find_of),
@@ -252,9 +252,9 @@ impl RelaySide {
             Output::Resumed(id) => {
                 let facts = relay.session(id).map(Session::facts);
                 let key = facts.map(|facts| SessionKey { build: facts.build, name: facts.name.clone() });
-                let trail = key.and_then(|key| trails.remove(&key));
-                if let Some((trail, session)) = trail.zip(relay.session(id)) {
-                    recorder.resume(Place::Session(id), *trail, session.history().table().taken());
+                let recovered = key.and_then(|key| recovered.remove(&key));
+                if let Some((recovered, session)) = recovered.zip(relay.session(id)) {
+                    recorder.resume(Place::Session(id), *recovered, session.history().table().taken());
                 }
             }
             Output::Brought(id) => {
@@ -311,12 +311,12 @@ impl RelaySide {
 
 impl RelaySide {
     /// As whom a link takes part that has opened, before it joins.
-    pub fn assign(&mut self, now: Time, member: Member, terms: Terms) {
-        self.follower.get_or_insert_with(|| Follower::new(self.games.clone()));
-        self.relay.handle(now, Input::Assigned(member, terms));
+    pub fn assign(&mut self, now: Time, member: Member, assignment: SeatAssignment) {
+        self.follower.get_or_insert_with(|| Spectator::new(self.games.clone()));
+        self.relay.handle(now, Input::Assigned(member, assignment));
     }
 
-    /// What has become of a session whose links take part on terms; asked for after [`RelaySide::drain`].
+    /// What has become of a session whose links take part on assignment; asked for after [`RelaySide::drain`].
     pub fn poll_told(&mut self) -> Option<Told> {
         self.follower.as_mut()?.poll()
     }

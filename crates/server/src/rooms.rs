@@ -11,11 +11,13 @@ pub(crate) mod archive;
 mod arriving;
 mod beginning;
 mod budget;
+pub(crate) mod command;
 mod driving;
 pub mod entrance;
 pub mod envelope;
 mod keeping;
 mod open;
+pub mod outgoing;
 mod output;
 mod reopening;
 pub mod script;
@@ -23,15 +25,13 @@ pub(crate) mod scripts;
 mod sharing;
 mod showing;
 mod times;
-pub mod told;
-pub(crate) mod wishes;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::net::IpAddr;
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::{LINGER_US, SessionKey};
-use sametick_lockstep::terms::Terms;
 use sametick_room::host;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::{Tick, Time};
@@ -79,7 +79,7 @@ pub struct RoomId(pub u64);
 struct Door {
     key: SessionKey,
     /// As whom they take part, if that was decided.
-    terms: Option<Terms>,
+    assignment: Option<SeatAssignment>,
     /// Once they have asked to take part.
     room: Option<RoomId>,
     /// What they have asked for, while it is looked up who they are, and whether the room is looked up as well.
@@ -217,8 +217,11 @@ impl Rooms {
             // Rooms whose time has come are stepped one by one, as what they want is taken.
             Input::Timeout => self.due = self.now,
             // These come from within.
-            Input::Known(..) | Input::Bring(..) | Input::Keep(_) | Input::Hold(..) | Input::Remembered(_) => {
-            }
+            Input::KnownPlayer(..)
+            | Input::Bring(..)
+            | Input::Keep(_)
+            | Input::Hold(..)
+            | Input::Remembered(_) => {}
         }
     }
 
@@ -357,7 +360,7 @@ impl Rooms {
         if let Some(id) = door.room.filter(|id| self.rooms.contains_key(id)) {
             return self.on_member(id, member, channel, bytes);
         }
-        let turned = match self.keeping.filter(|_| door.terms.is_none()) {
+        let turned = match self.keeping.filter(|_| door.assignment.is_none()) {
             Some(_) => self.ask(member, channel, bytes),
             None => join_of(channel, bytes).and_then(|join| self.come_in(member, join)),
         };

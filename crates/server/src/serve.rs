@@ -8,14 +8,13 @@ use clap::Args;
 use sametick_lockstep::compaction::CompactionConfig;
 use sametick_lockstep::relay::RelayConfig;
 use sametick_store::saves::{Place, Retention};
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::Clock;
 use sametick_transport::hub::{App, Links};
-use sametick_transport::keeper::Keeper;
+use sametick_transport::hub_waker::HubWaker;
+use sametick_transport::proof_journal::ProofJournal;
 
 use crate::app::{SESSIONS_PER_ADDRESS, ServerApp};
 use crate::cli::CommandError;
-use crate::courier::Courier;
 use crate::finder::Finder;
 use crate::folder_lock::FolderLock;
 use crate::games::Games;
@@ -27,6 +26,7 @@ use crate::signals::{Signals, Stop, Stops};
 use crate::status::Status;
 use crate::trace::Trace;
 use crate::up::any_if_zero;
+use crate::uploader::Uploader;
 
 /// How often certificates are looked at.
 const RENEW_EVERY: Duration = Duration::from_secs(3_600);
@@ -95,18 +95,18 @@ impl RelayOptions {
         &self,
         mut app: ServerApp,
         data: &Path,
-        bell: Bell,
+        waker: HubWaker,
     ) -> Result<ServerApp, CommandError> {
-        app.set_keeper(&self.keeper).map_err(CommandError::Keeper)?;
+        app.set_keeper(&self.keeper).map_err(CommandError::ProofJournal)?;
         let sessions = match self.keep_sessions {
             None => Retention::default().sessions,
             Some(0) => usize::MAX,
             Some(sessions) => sessions,
         };
         let store = self.store.as_ref();
-        let courier = Courier::start(data, store, Retention { sessions }, bell.clone());
-        app.set_courier(courier.map_err(CommandError::Store)?);
-        app.set_finder(Finder::start(data, store).map_err(CommandError::Store)?, bell);
+        let uploader = Uploader::start(data, store, Retention { sessions }, waker.clone());
+        app.set_uploader(uploader.map_err(CommandError::Store)?);
+        app.set_finder(Finder::start(data, store).map_err(CommandError::Store)?, waker);
         if let Some(path) = &self.trace {
             app.set_trace(Trace::create(path).map_err(|error| cannot_write(path, &error))?);
         }
@@ -136,9 +136,9 @@ pub async fn serve_relay(args: &RelayArgs, games: &Games) -> Result<(), CommandE
     let _lock = FolderLock::take(&args.listen.data, "relay")?;
     let app = ServerApp::relay_only(args.options.relay(&args.listen.data)?, &args.listen.data, games.clone());
     let mut listening = args.listen.doors().open(Clock::start(), |_| None).await?;
-    let bell = Bell::default();
-    listening.hub.set_bell(bell.clone());
-    let mut app = args.options.equip(app, &args.listen.data, bell)?;
+    let waker = HubWaker::default();
+    listening.hub.set_waker(waker.clone());
+    let mut app = args.options.equip(app, &args.listen.data, waker)?;
     app.set_sessions_per_address(any_if_zero(args.sessions_per_address));
     let stops = Stops::listen()?;
     greet("relays", "play pong --connect ", &listening, &args.listen.data)?;
@@ -200,7 +200,7 @@ pub(crate) async fn run<A: App>(
 }
 
 /// Renews certificates in time, reads everything again on SIGHUP, and says what was not logged. Never ends.
-async fn maintain(secret: &Secret, keeper: &Keeper, certificates: &Certificates) {
+async fn maintain(secret: &Secret, keeper: &ProofJournal, certificates: &Certificates) {
     let (mut hangups, mut limits) = (Signals::hangups(), Signals::file_limits());
     let mut renewing = Box::pin(tokio::time::sleep(RENEW_EVERY));
     loop {
@@ -230,7 +230,7 @@ fn say_file_limit() {
     );
 }
 
-fn reload_secret(secret: &Secret, keeper: &Keeper) {
+fn reload_secret(secret: &Secret, keeper: &ProofJournal) {
     match secret.key() {
         Ok(key) => {
             keeper.set_key(key);

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use sametick_store::log::{Header, LogReader, Tail};
 use sametick_store::saves::{
-    BadPlace, ColdError, ColdLog, Place, SaveInfo, SessionKey, Shelf, Shelved, Trouble, delete_session,
-    describe_save, list_sessions,
+    BadPlace, ColdError, ColdLog, ObjectStore, Place, SaveInfo, SessionKey, StoreError, StoredSession,
+    delete_session, describe_save, list_sessions,
 };
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ pub struct FetchArgs {
 pub enum SessionsError {
     /// The place does not work.
     #[error("{0}")]
-    Trouble(#[from] Trouble),
+    StoreError(#[from] StoreError),
     /// It is none.
     #[error(transparent)]
     Place(#[from] BadPlace),
@@ -236,11 +236,11 @@ impl fmt::Display for SessionReport {
 
 /// A session, and what its save says.
 async fn row_of(
-    shelf: &dyn Shelf,
-    session: &Shelved,
+    store: &dyn ObjectStore,
+    session: &StoredSession,
 ) -> Result<(SessionRow, Option<SaveInfo>), SessionsError> {
     // A save that cannot be read is none for a list; `show` says what is wrong with it.
-    let save = describe_save(shelf, &session.key).await?.and_then(Result::ok);
+    let save = describe_save(store, &session.key).await?.and_then(Result::ok);
     let row = SessionRow {
         id: session.key.id().into(),
         build: session.key.build().to_string(),
@@ -253,34 +253,34 @@ async fn row_of(
     Ok((row, save))
 }
 
-async fn list(shelf: &dyn Shelf) -> Result<SessionsReport, SessionsError> {
+async fn list(store: &dyn ObjectStore) -> Result<SessionsReport, SessionsError> {
     let mut sessions = Vec::new();
-    for session in list_sessions(shelf).await?.iter().filter(|session| !session.is_left_over()) {
-        sessions.push(row_of(shelf, session).await?.0);
+    for session in list_sessions(store).await?.iter().filter(|session| !session.is_left_over()) {
+        sessions.push(row_of(store, session).await?.0);
     }
     Ok(SessionsReport { sessions })
 }
 
 /// The session that was typed.
-pub(crate) async fn find(shelf: &dyn Shelf, typed: &str) -> Result<Shelved, SessionsError> {
+pub(crate) async fn find(store: &dyn ObjectStore, typed: &str) -> Result<StoredSession, SessionsError> {
     let (build, id) = typed.split_once('/').map_or((None, typed), |(build, id)| (Some(build), id));
     let is_meant = |key: &SessionKey| {
         key.id() == id && build.is_none_or(|build| key.build().to_string().starts_with(build))
     };
-    let (mut found, others): (Vec<Shelved>, Vec<Shelved>) =
-        list_sessions(shelf).await?.into_iter().partition(|session| is_meant(&session.key));
+    let (mut found, others): (Vec<StoredSession>, Vec<StoredSession>) =
+        list_sessions(store).await?.into_iter().partition(|session| is_meant(&session.key));
     match found.len() {
         0 => Err(SessionsError::Unknown { typed: typed.into(), near: near(id, &others) }),
         1 => Ok(found.remove(0)),
         _ => {
-            let typed = |session: &Shelved| format!("{}/{id}", &session.key.build().to_string()[..8]);
+            let typed = |session: &StoredSession| format!("{}/{id}", &session.key.build().to_string()[..8]);
             Err(SessionsError::Ambiguous { id: id.into(), builds: found.iter().map(typed).collect() })
         }
     }
 }
 
 /// The ids that are nearest to what was typed, by how many letters are to be changed; the newest first if that is the same.
-fn near(typed: &str, sessions: &[Shelved]) -> Vec<String> {
+fn near(typed: &str, sessions: &[StoredSession]) -> Vec<String> {
     let whole = sessions.iter().filter(|session| !session.is_left_over());
     let mut ids: Vec<&str> = whole.map(|session| session.key.id()).collect();
     // As a rule the name is typed, and when it began is not known.
@@ -313,14 +313,14 @@ pub(crate) fn nearest(near: &[String]) -> String {
     }
 }
 
-async fn show(shelf: &dyn Shelf, typed: &str) -> Result<SessionReport, SessionsError> {
-    let session = find(shelf, typed).await?;
+async fn show(store: &dyn ObjectStore, typed: &str) -> Result<SessionReport, SessionsError> {
+    let session = find(store, typed).await?;
     let damaged = |error: String| SessionsError::Damaged { session: session.key.id().into(), error };
-    if let Some(Err(bad)) = describe_save(shelf, &session.key).await? {
+    if let Some(Err(bad)) = describe_save(store, &session.key).await? {
         return Err(damaged(format!("its save: {bad}")));
     }
-    let (row, save) = row_of(shelf, &session).await?;
-    let log = log_of(shelf, &session.key).await.map_err(|error| damaged(format!("its log: {error}")))?;
+    let (row, save) = row_of(store, &session).await?;
+    let log = log_of(store, &session.key).await.map_err(|error| damaged(format!("its log: {error}")))?;
     let header = log.as_ref().map(|(header, _)| header);
     let tail = log.as_ref().map(|(_, tail)| *tail);
     Ok(SessionReport {
@@ -341,8 +341,8 @@ async fn show(shelf: &dyn Shelf, typed: &str) -> Result<SessionReport, SessionsE
 }
 
 /// How the log of a session begins and ends.
-async fn log_of(shelf: &dyn Shelf, key: &SessionKey) -> Result<Option<(Header, Tail)>, ColdError> {
-    let Some(cold) = ColdLog::new(shelf, key).read().await? else { return Ok(None) };
+async fn log_of(store: &dyn ObjectStore, key: &SessionKey) -> Result<Option<(Header, Tail)>, ColdError> {
+    let Some(cold) = ColdLog::new(store, key).read().await? else { return Ok(None) };
     let Some(last) = cold.files.last() else { return Ok(None) };
     let reader = LogReader::open(&last[..])?;
     Ok(Some((reader.header().clone(), reader.tail())))
@@ -367,18 +367,18 @@ impl fmt::Display for Fetched {
 }
 
 /// Copies what there is of a session into a folder.
-async fn fetch(shelf: &dyn Shelf, typed: &str, into: &Path) -> Result<Fetched, SessionsError> {
-    let key = find(shelf, typed).await?.key;
+async fn fetch(store: &dyn ObjectStore, typed: &str, into: &Path) -> Result<Fetched, SessionsError> {
+    let key = find(store, typed).await?.key;
     let damaged = |error: String| SessionsError::Damaged { session: key.id().into(), error };
     let logs =
-        ColdLog::new(shelf, &key).read().await.map_err(|error| damaged(format!("its log: {error}")))?;
+        ColdLog::new(store, &key).read().await.map_err(|error| damaged(format!("its log: {error}")))?;
     let mut files = Vec::new();
     for (number, log) in logs.map_or(Vec::new(), |logs| logs.files).into_iter().enumerate() {
         // As a rule there is one. A session that went on without the file it had has more.
         let name = if number == 0 { "log".into() } else { format!("log-{}", number + 1) };
         files.push((into.join(name), log));
     }
-    let save = shelf.get(&key.save()).await?;
+    let save = store.get(&key.save()).await?;
     files.extend(save.map(|save| (into.join("save"), save.bytes)));
     let wrong = |path: &Path| {
         let path = path.to_owned();
@@ -415,16 +415,16 @@ pub(crate) async fn sessions(command: &SessionsCommand) -> Result<ExitCode, Comm
     | SessionsCommand::Show(OneSession { from: args, .. })
     | SessionsCommand::Fetch(FetchArgs { one: OneSession { from: args, .. }, .. })
     | SessionsCommand::Delete(OneSession { from: args, .. })) = command;
-    let shelf: Arc<dyn Shelf> = args.store.open().map_err(SessionsError::from)?;
+    let store: Arc<dyn ObjectStore> = args.store.open().map_err(SessionsError::from)?;
     match command {
-        SessionsCommand::List(_) => print(&list(&*shelf).await?, args.json)?,
-        SessionsCommand::Show(one) => print(&show(&*shelf, &one.session).await?, args.json)?,
+        SessionsCommand::List(_) => print(&list(&*store).await?, args.json)?,
+        SessionsCommand::Show(one) => print(&show(&*store, &one.session).await?, args.json)?,
         SessionsCommand::Fetch(FetchArgs { one, into }) => {
-            print(&fetch(&*shelf, &one.session, into).await?, args.json)?;
+            print(&fetch(&*store, &one.session, into).await?, args.json)?;
         }
         SessionsCommand::Delete(one) => {
-            let session = find(&*shelf, &one.session).await?;
-            delete_session(&*shelf, &session.key).await.map_err(SessionsError::from)?;
+            let session = find(&*store, &one.session).await?;
+            delete_session(&*store, &session.key).await.map_err(SessionsError::from)?;
             let (deleted, bytes) = (session.key.id().to_owned(), session.bytes);
             print(&Deleted { deleted, bytes }, args.json)?;
         }

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, unix_ms};
 use sametick_transport::dial::{Locator, Scheme};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::claims::HOLD_US;
 
 pub(crate) use settings::any_if_zero;
@@ -21,6 +21,7 @@ pub use settings::{Settings, SettingsError, UpArgs};
 
 use crate::app::ServerApp;
 use crate::cli::CommandError;
+use crate::endpoints::Endpoints;
 use crate::folder_lock::FolderLock;
 use crate::games::Games;
 use crate::gateway::lists::Lists;
@@ -32,7 +33,6 @@ use crate::presence::Presence;
 use crate::rooms::Keeping;
 use crate::serve::{close, run};
 use crate::signals::Stops;
-use crate::ways::Ways;
 
 /// The database of players, below the folder of data.
 const PLAYERS: &str = "players.sqlite";
@@ -69,10 +69,10 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     let (presence, lists) = (Presence::default(), Lists::default());
     let identity = Identity::start(settings.identity.config()?)?;
     let token_s = settings.token_days.unwrap_or(DEFAULT_TOKEN_DAYS) * DAY_S;
-    let bell = Bell::default();
+    let waker = HubWaker::default();
     let backup_s = settings.backup_every.unwrap_or(DEFAULT_BACKUP_MINUTES) * 60;
     let backup_every = (backup_s > 0).then(|| Duration::from_secs(backup_s));
-    let players = Players::open(&data.join(PLAYERS), token_s, backup_every, bell.clone())
+    let players = Players::open(&data.join(PLAYERS), token_s, backup_every, waker.clone())
         .map_err(CommandError::Players)?;
     let damage = players.recovery().map(ToString::to_string);
     let pages = |open: &Listening| {
@@ -81,7 +81,7 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
     };
     let clock = Clock::start();
     let mut listening = settings.doors().open(clock, pages).await?;
-    listening.hub.set_bell(bell.clone());
+    listening.hub.set_waker(waker.clone());
     let keeping = Keeping {
         epoch_unix_ms: unix_ms(),
         token_s,
@@ -89,13 +89,13 @@ pub async fn up(args: &UpArgs, games: &Games, role: Role) -> Result<(), CommandE
         hold_us: settings.hold.map_or(HOLD_US, |seconds| seconds * 1_000_000),
     };
     let app = ServerApp::with_players(settings.relay.relay(&data)?, &data, games, players, keeping);
-    let mut app = settings.relay.equip(app, &data, bell.clone())?;
+    let mut app = settings.relay.equip(app, &data, waker.clone())?;
     app.set_room_limits(settings.room_limits());
     app.set_sessions_per_address(settings.sessions_per_address());
     app.show_in(presence);
-    let pages_port = Ways::of(&listening).web_port().unwrap_or_default();
+    let pages_port = Endpoints::of(&listening).web_port().unwrap_or_default();
     let gatewaying = settings.gatewaying(role, &data, (lists, games.clone()), pages_port)?;
-    let mut gateway = gatewaying.start(clock.now(), bell).await?;
+    let mut gateway = gatewaying.start(clock.now(), waker).await?;
     if identity.requires_tokens() {
         gateway.set_strict();
     }

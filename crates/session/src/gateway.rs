@@ -20,7 +20,7 @@ use crate::pace::{Limit, Paces};
 use crate::placing::{FromHost, Granted, ToHost};
 use crate::settings::Settings;
 use crate::still::{LOOK_US, still_us};
-use listing::Follower;
+use listing::ListSubscriber;
 use moving::Move;
 
 /// A host that has not answered is asked again after so long.
@@ -148,7 +148,7 @@ pub struct Gateway<C> {
     born_at: Time,
     pending: BTreeMap<u64, Pending>,
     moves: BTreeMap<(SessionId, Incarnation), Move>,
-    followers: BTreeMap<ClientId, Follower>,
+    followers: BTreeMap<ClientId, ListSubscriber>,
     tell_at: Time,
     next: u64,
     is_draining: bool,

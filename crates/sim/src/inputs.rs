@@ -29,7 +29,7 @@ use crate::Seat;
 #[serde(bound(deserialize = "I: Deserialize<'de>"), try_from = "Parts<I>")]
 pub struct Inputs<I> {
     rows: Vec<Row<I>>,
-    brought: Vec<Brought<Vec<u8>>>,
+    brought: Vec<Restored<Vec<u8>>>,
 }
 
 /// Inputs before they are checked.
@@ -37,13 +37,13 @@ pub struct Inputs<I> {
 #[serde(bound(deserialize = "I: Deserialize<'de>"))]
 struct Parts<I> {
     rows: Vec<Row<I>>,
-    brought: Vec<Brought<Vec<u8>>>,
+    brought: Vec<Restored<Vec<u8>>>,
 }
 
 /// Something that was kept outside of the game, such as in a database, and comes into it in this tick: bytes that the same game
 /// wrote earlier, of another session or another build perhaps, and that it reads as carefully as a stranger's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Schema)]
-pub struct Brought<B> {
+pub struct Restored<B> {
     /// Whose it is.
     pub whose: Whose,
     /// What.
@@ -111,7 +111,7 @@ impl<I> Row<I> {
     /// The input, or `last` where there is none.
     ///
     /// Going on with what the seat did last is what most games want, and what the default
-    /// [`Game::guess`](crate::Game::guess) foresees, so that an omission looks right on every screen. Keep the last
+    /// [`Game::guess`](crate::Game::guess) predicts, so that an omission looks right on every screen. Keep the last
     /// input of each seat in the state for that; what is kept anywhere else is lost on a rollback.
     pub fn input_or<'a>(&'a self, last: &'a I) -> &'a I {
         self.input.as_ref().unwrap_or(last)
@@ -132,12 +132,12 @@ impl<I> Inputs<I> {
 
     /// Something comes in from outside, before anything that is done in this tick.
     pub fn bring(&mut self, whose: Whose, bytes: Vec<u8>) {
-        self.brought.push(Brought { whose, bytes });
+        self.brought.push(Restored { whose, bytes });
     }
 
     /// What came in from outside, in order.
-    pub fn brought(&self) -> impl Iterator<Item = Brought<&[u8]>> {
-        self.brought.iter().map(|Brought { whose, bytes }| Brought { whose: *whose, bytes: &bytes[..] })
+    pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
+        self.brought.iter().map(|Restored { whose, bytes }| Restored { whose: *whose, bytes: &bytes[..] })
     }
 
     /// The seat does `input`.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
-use crate::{Brought, Inputs, Row, Seat, StateHash, Tick, Whose, from_canonical};
+use crate::{Inputs, Restored, Row, Seat, StateHash, Tick, Whose, from_canonical};
 
 /// One thing that happened in a session.
 ///
@@ -204,19 +204,19 @@ impl TickInputs {
     }
 
     /// What came in from outside, in order.
-    pub fn brought(&self) -> impl Iterator<Item = Brought<&[u8]>> {
+    pub fn brought(&self) -> impl Iterator<Item = Restored<&[u8]>> {
         let mut start = 0;
         self.brought.iter().map(move |(whose, end)| {
             let bytes = &self.gifts[start..*end as usize];
             start = *end as usize;
-            Brought { whose: *whose, bytes }
+            Restored { whose: *whose, bytes }
         })
     }
 
     /// What a step is told of it, see [`decode_inputs`].
     pub fn decode<I: DeserializeOwned>(&self, inputs: &mut Inputs<I>) {
         decode_inputs(self.iter(), inputs);
-        self.brought().for_each(|Brought { whose, bytes }| inputs.bring(whose, bytes.to_vec()));
+        self.brought().for_each(|Restored { whose, bytes }| inputs.bring(whose, bytes.to_vec()));
     }
 
     /// Adds a row.
@@ -314,6 +314,6 @@ mod tests {
         tick.decode(&mut inputs);
         let seen: Vec<_> = inputs.iter().map(|row| (row.seat.0, row.joined, row.left, row.input)).collect();
         assert_eq!(seen, [(0, true, false, Some(300)), (1, false, true, None), (2, false, false, None)]);
-        assert!(inputs.brought().eq([Brought { whose: Whose::Player(Seat(2)), bytes: &b"kept"[..] }]));
+        assert!(inputs.brought().eq([Restored { whose: Whose::Player(Seat(2)), bytes: &b"kept"[..] }]));
     }
 }

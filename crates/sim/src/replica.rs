@@ -34,7 +34,7 @@ mod table;
 mod value;
 
 pub use hosted::{
-    Apart, Audience, Blend, Events, Hosted, Promise, Told, hosted_description_of, hosted_schema_of,
+    Audience, Blend, Events, Hosted, PredictionError, Promise, Told, hosted_description_of, hosted_schema_of,
 };
 pub use kept::{MAX_KEPT, Parts, parts_in, put_part};
 pub use sametick_derive::Entity;
@@ -132,7 +132,7 @@ pub enum Code {
     },
 }
 
-/// How a field changes from one moment to the next: what is foreseen of it, and what a screen shows in between.
+/// How a field changes from one moment to the next: what is predicted of it, and what a screen shows in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Motion {
     /// At once.

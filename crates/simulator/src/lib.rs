@@ -4,12 +4,12 @@
 pub mod cable;
 pub mod client;
 pub mod clock;
+pub mod crash_disk;
 pub mod faults;
 pub mod games;
 pub mod journal;
 pub mod outcome;
 pub mod plan;
-pub mod platter;
 pub mod referee;
 pub mod report;
 pub mod run;

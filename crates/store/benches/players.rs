@@ -19,8 +19,8 @@ use divan::{Bencher, black_box};
 use rtrb::{Producer, RingBuffer};
 use rusqlite::{Connection, TransactionBehavior, params};
 use sametick_store::players::{
-    Answer, Found, Keeper, KeeperOptions, Kept, Opened, Opener, PlaceId, PlayerId, Purpose, Question, Sqlite,
-    SqliteOptions, Storage, StorageError, Write,
+    Answer, Found, Kept, Opened, Opener, PlaceId, PlayerId, PlayerWriter, PlayerWriterOptions, Purpose,
+    Question, Sqlite, SqliteOptions, Storage, StorageError, Write,
 };
 use tempfile::TempDir;
 
@@ -51,9 +51,9 @@ fn push_raw(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(PUSHES)).with_inputs(empty).bench_local_values(push);
 }
 
-/// The same through a keeper.
+/// The same through a writer.
 #[divan::bench(sample_count = 500, sample_size = 1)]
-fn push_keeper(bencher: Bencher<'_, '_>) {
+fn push_writer(bencher: Bencher<'_, '_>) {
     let ours = RefCell::new(Ours::idle());
     let empty = || ours.borrow_mut().wait();
     let push = |()| ours.borrow_mut().push(PUSHES);
@@ -67,9 +67,9 @@ fn rows_raw(bencher: Bencher<'_, '_>, rows: u32) {
     bencher.counter(ItemsCount::new(rows)).bench_local(|| raw.round(rows));
 }
 
-/// The same through a keeper, from the first save to the answer.
+/// The same through a writer, from the first save to the answer.
 #[divan::bench(args = [1000, 10_000], sample_count = 20)]
-fn rows_keeper(bencher: Bencher<'_, '_>, rows: u32) {
+fn rows_writer(bencher: Bencher<'_, '_>, rows: u32) {
     let mut ours = Ours::sqlite();
     bencher.counter(ItemsCount::new(rows)).bench_local(|| ours.round(rows));
 }
@@ -114,9 +114,9 @@ impl RawQueue {
     }
 }
 
-/// A keeper, and what wakes its owner.
+/// A writer, and what wakes its owner.
 struct Ours {
-    keeper: Keeper,
+    writer: PlayerWriter,
     woken: Receiver<()>,
     tick: u32,
     path: PathBuf,
@@ -141,7 +141,7 @@ impl Ours {
     fn tick(&mut self) -> Duration {
         let start = Instant::now();
         self.push(1000);
-        while self.keeper.poll().is_some() {}
+        while self.writer.poll().is_some() {}
         let took = start.elapsed();
         std::thread::sleep(Duration::from_millis(33).saturating_sub(took));
         took
@@ -150,25 +150,29 @@ impl Ours {
     fn start(queue: usize, opener: impl FnOnce(&Path) -> Opener) -> Ours {
         let (folder, path) = folder();
         let (wake, woken) = channel();
-        let options =
-            KeeperOptions { queue, usual: HOUR, hurried: Duration::from_secs(1), ..KeeperOptions::default() };
-        let keeper =
-            Keeper::start(opener(&path), options, Box::new(move || wake.send(()).unwrap_or_default()));
-        let mut ours = Ours { keeper, woken, tick: 0, path, _folder: folder };
+        let options = PlayerWriterOptions {
+            queue,
+            usual: HOUR,
+            hurried: Duration::from_secs(1),
+            ..PlayerWriterOptions::default()
+        };
+        let writer =
+            PlayerWriter::start(opener(&path), options, Box::new(move || wake.send(()).unwrap_or_default()));
+        let mut ours = Ours { writer, woken, tick: 0, path, _folder: folder };
         ours.wait();
         ours
     }
 
     fn push(&mut self, rows: u32) {
         self.tick += 1;
-        (0..rows).for_each(|player| self.keeper.save(checkpoint(player, self.tick)));
+        (0..rows).for_each(|player| self.writer.save(checkpoint(player, self.tick)));
     }
 
     /// Until everything is on disk.
     fn wait(&mut self) {
-        let ticket = self.keeper.flush();
+        let ticket = self.writer.flush();
         loop {
-            match self.keeper.poll() {
+            match self.writer.poll() {
                 Some(Answer::Saved(saved)) if saved == ticket => return,
                 Some(Answer::Saved(_)) => {}
                 Some(other) => panic!("{other:?}"),
@@ -257,7 +261,7 @@ fn print_ratios() {
     let (raw, ours) = by_turns(4000, || raw.pushing(), || ours.pushing());
     let each = |time: Duration| time.as_nanos() as f64 / f64::from(PUSHES);
     let (raw, ours) = (each(raw), each(ours));
-    println!("push of a checkpoint: raw rtrb {raw:.1} ns, keeper {ours:.1} ns: {:.2} times", ours / raw);
+    println!("push of a checkpoint: raw rtrb {raw:.1} ns, writer {ours:.1} ns: {:.2} times", ours / raw);
     for rows in [1000, 10_000] {
         print_rows(rows);
     }
@@ -276,7 +280,7 @@ fn print_ticks(how: &str, prepare: impl FnOnce(&Path) -> Option<Connection>) {
     let mut ours = Ours::sqlite_with(QUEUE);
     let other = prepare(&ours.path);
     let mut ticks: Vec<Duration> = (0..150).map(|_| ours.tick()).collect();
-    let stats = ours.keeper.stats();
+    let stats = ours.writer.stats();
     drop(other);
     ticks.sort();
     let us = |share: usize| ticks[(ticks.len() - 1) * share / 100].as_micros();
@@ -300,7 +304,7 @@ fn print_rows(rows: u32) {
     let a_second = |time: Duration| f64::from(rows) / time.as_secs_f64();
     let percent = |one: Duration, other: Duration| 100.0 * one.as_secs_f64() / other.as_secs_f64();
     println!(
-        "rows a second, {rows} a batch: raw rusqlite {:.0}, keeper {:.0}: {:.0} % by the clock, {:.0} % by processor time",
+        "rows a second, {rows} a batch: raw rusqlite {:.0}, writer {:.0}: {:.0} % by the clock, {:.0} % by processor time",
         a_second(raw),
         a_second(ours),
         percent(raw, ours),
@@ -332,7 +336,7 @@ fn print_a_crowd() {
     for _ in 0..20 {
         black_box(ours.round(1000));
     }
-    let stats = ours.keeper.stats();
+    let stats = ours.writer.stats();
     let (rows, last, longest) = (stats.mean_rows(), stats.last_flush_us, stats.max_flush_us);
     println!("1,000 players: {rows} rows a flush, the last took {last} µs, the longest {longest} µs");
 }

@@ -1,5 +1,5 @@
 //! Keeps sessions: the [log] of what every seat did in every tick, and the [disks](disk) it is kept on; [save], the bytes of a state; `saves`, states
-//! and cold logs on shelves that several machines share; `players`, the database of who was where; and `catalog`, what a gateway knew.
+//! and cold logs on stores that several machines share; `players`, the database of who was where; and `catalog`, what a gateway knew.
 //!
 //! Save and log are the truth about a session. The formats are described in `docs/log.md` and `docs/saves.md`.
 

@@ -1,6 +1,6 @@
 //! The log of a session: who came and went, what every seat did in every tick, and what its states hashed to.
 //!
-//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`Scribe`] puts them on a disk; a
+//! Records go into a [`LogEncoder`], frames come out; a [`LogWriter`] or a [`LogThread`] puts them on a disk; a
 //! [`LogReader`] reads them again from any tick. Inputs are opaque bytes: no game is known here.
 //!
 //! ```
@@ -36,9 +36,9 @@ pub mod export;
 mod frame;
 mod group;
 mod header;
+mod log_thread;
 mod model;
 mod reader;
-mod scribe;
 mod tail;
 mod timeline;
 mod window;
@@ -51,9 +51,9 @@ pub use encoder::{EncoderOptions, FrameInfo, LogEncoder, PushError};
 pub(crate) use frame::MAGIC;
 pub use frame::{FrameKind, VERSION, VERSION_WITH_STATE};
 pub use header::{BadHeader, Header};
+pub use log_thread::{FileLog, LogEvent, LogThread, LogThreadOptions, Refused};
 pub use reader::{LogReader, OpenError, ReadError, Summary, repair};
 pub use sametick_sim::record::{Leaving, Record, TickInputs};
-pub use scribe::{FileLog, LogEvent, Refused, Scribe, ScribeOptions};
 pub use tail::Tail;
 pub use timeline::{Misplaced, Position};
 pub use writer::{Appender, LogWriter, WriteError};

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! tick thread                     persist thread                      disk
-//! Keeper::save ──► queue (rtrb) ──► batch, newest by key ──► Storage::write
+//! PlayerWriter::save ──► queue (rtrb) ──► batch, newest by key ──► Storage::write
 //!    └ full: overflow, newest by key                          (one transaction, synced)
-//! Keeper::ask  ──► reader thread ──► Storage::look_up ──► Keeper::poll
+//! PlayerWriter::ask  ──► reader thread ──► Storage::look_up ──► PlayerWriter::poll
 //!                  backup thread ──► a whole copy beside the file, now and then
 //! ```
 //!
@@ -17,15 +17,15 @@
 
 mod backups;
 mod batch;
-mod keeper;
 mod persist;
+mod player_writer;
 mod reading;
 mod sqlite;
 mod stats;
 mod storage;
 mod words;
 
-pub use keeper::{Answer, Keeper, KeeperOptions, Ticket, Waker};
+pub use player_writer::{Answer, PlayerWriter, PlayerWriterOptions, Ticket, Waker};
 pub use sqlite::{Durability, OtherFiles, Recovery, Rewrite, Sqlite, SqliteOptions, TableRecovery};
 pub use stats::PlayersStats;
 pub use storage::{

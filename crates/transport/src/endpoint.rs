@@ -63,30 +63,30 @@ pub enum Arrival<'a> {
         /// Why, for the log of whoever runs this side.
         why: Gone,
     },
-    /// Something happens in a talk.
-    Talk {
+    /// Something happens in a raw WebSocket.
+    Raw {
         /// In which: numbered like links.
         link: LinkId,
         /// What.
-        talk: Talk,
+        event: RawEvent,
     },
 }
 
-/// A whole message of a talk.
+/// A whole message of a raw WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Words {
+pub enum RawMessage {
     /// For people's eyes as well.
     Text(String),
     /// For programs.
     Binary(Vec<u8>),
 }
 
-impl Words {
+impl RawMessage {
     /// How many bytes there are.
     pub fn len(&self) -> usize {
         match self {
-            Words::Text(text) => text.len(),
-            Words::Binary(bytes) => bytes.len(),
+            RawMessage::Text(text) => text.len(),
+            RawMessage::Binary(bytes) => bytes.len(),
         }
     }
 
@@ -96,9 +96,9 @@ impl Words {
     }
 }
 
-/// What happens in a talk: a WebSocket of which the messages are somebody else's protocol, and no link.
+/// What happens in a raw WebSocket: a WebSocket of which the messages are somebody else's protocol, and no link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Talk {
+pub enum RawEvent {
     /// Somebody has come.
     Began {
         /// From where.
@@ -107,7 +107,7 @@ pub enum Talk {
         target: String,
     },
     /// They said something.
-    Said(Words),
+    Said(RawMessage),
     /// They said more at once than is taken. Nothing more is heard.
     TooLong,
     /// What they call text is none. Nothing more is heard.
@@ -190,12 +190,12 @@ pub trait Endpoint {
     /// Sends bytes on a lane, now or at the next flush.
     fn send_stream(&mut self, link: LinkId, lane: LaneId, bytes: &[u8]);
 
-    /// Says something in a talk; nobody hears it where there are none.
-    fn say(&mut self, link: LinkId, words: Words) {
+    /// Says something in a raw WebSocket; nobody hears it where there are none.
+    fn say(&mut self, link: LinkId, words: RawMessage) {
         let _ = (link, words);
     }
 
-    /// Ends a link or a talk after what has been sent on it; without a word where nothing has been answered yet.
+    /// Ends a link or a raw WebSocket after what has been sent on it; without a word where nothing has been answered yet.
     fn drop_link(&mut self, link: LinkId);
 
     /// Sends what has been gathered.

@@ -23,8 +23,8 @@ use sametick_wire::access::{CONNECTION_ID_LEN, Source};
 
 use crate::clock::{Clock, random};
 use crate::firsts::Firsts;
-use crate::keeper::Keeper;
 use crate::pace::network;
+use crate::proof_journal::ProofJournal;
 use crate::tasks::Reporter;
 
 /// QUIC version 1; nothing else is spoken, and nothing else is told so.
@@ -148,7 +148,7 @@ impl Known {
 /// A UDP socket that strangers cannot be heard through.
 pub(crate) struct Filter {
     socket: Arc<dyn AsyncUdpSocket>,
-    keeper: Keeper,
+    proofs: ProofJournal,
     issuer: Issuer,
     table: Mutex<Table>,
     clock: Clock,
@@ -164,7 +164,7 @@ impl fmt::Debug for Filter {
 impl Filter {
     pub fn new(
         socket: Arc<dyn AsyncUdpSocket>,
-        keeper: Keeper,
+        proofs: ProofJournal,
         issuer: Issuer,
         reporter: Reporter,
     ) -> Filter {
@@ -174,7 +174,7 @@ impl Filter {
             firsts: Firsts::default(),
             looked_at: Instant::now(),
         };
-        Filter { socket, keeper, issuer, table: Mutex::new(table), clock: Clock::start(), reporter }
+        Filter { socket, proofs, issuer, table: Mutex::new(table), clock: Clock::start(), reporter }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -205,10 +205,10 @@ impl Filter {
         }
         let Ok(first) = <[u8; CONNECTION_ID_LEN]>::try_from(head.id) else { return false };
         // Garbage in the name of an address must not use up what the address may send.
-        if !self.keeper.is_proof(&first) || !table.firsts.take(self.clock.now(), from.ip()) {
+        if !self.proofs.is_proof(&first) || !table.firsts.take(self.clock.now(), from.ip()) {
             return false;
         }
-        if self.keeper.check_connection_id(Source::unproven(network(from.ip())), &first).is_err() {
+        if self.proofs.check_connection_id(Source::unproven(network(from.ip())), &first).is_err() {
             return false;
         }
         table.insert(from, first, now);

@@ -1,6 +1,6 @@
 //! The TCP listener: TLS, HTTP/1.1, and the way from there to a WebSocket link.
 //!
-//! A request that asks for an upgrade becomes a link, or a talk if the pages say so; every other is answered by the listener's
+//! A request that asks for an upgrade becomes a link, or a raw WebSocket if the pages say so; every other is answered by the listener's
 //! [`Pages`](crate::site::Pages). A connection that never becomes a link has a short life, whatever it does meanwhile.
 
 use std::future::poll_fn;
@@ -22,11 +22,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant as Moment;
 use tokio_tungstenite::tungstenite::handshake::server::create_response;
 
+use crate::connection_slots::{ConnectionSlot, ConnectionSlots};
 use crate::extras::{Extra, Extras, LinkName, Wanted};
 use crate::pace::Pace;
-use crate::places::{Place, Places};
+use crate::raw_websocket::serve_talk;
 use crate::site::{BadHost, Later, Site, Upgrade, Visitor, text};
-use crate::talk::serve_talk;
 use crate::tasks::{LAST_WORDS, Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{Certificate, CertificateError};
 use crate::websocket::{Io, serve_extra, serve_link};
@@ -70,7 +70,7 @@ fn tls_acceptor(certificate: &Certificate) -> Result<tokio_rustls::TlsAcceptor, 
 #[derive(Clone)]
 struct Acceptor {
     tls: Option<tokio_rustls::TlsAcceptor>,
-    places: Places,
+    places: ConnectionSlots,
     site: Arc<Site>,
     reporter: Reporter,
 }
@@ -97,7 +97,7 @@ impl Acceptor {
         }
     }
 
-    async fn serve(self, stream: TcpStream, from: SocketAddr, place: Place) {
+    async fn serve(self, stream: TcpStream, from: SocketAddr, place: ConnectionSlot) {
         // Inputs are small and must not wait for each other.
         let _ = stream.set_nodelay(true);
         let deadline = Moment::now() + HEADERS_DEADLINE;
@@ -119,7 +119,7 @@ impl Acceptor {
         stream: S,
         deadline: Moment,
         from: SocketAddr,
-        place: Place,
+        place: ConnectionSlot,
     ) -> Option<()> {
         let visit = Arc::new(Mutex::new(Visit::new(
             self.site.clone(),
@@ -139,7 +139,7 @@ impl Acceptor {
                     Becoming::Extra(extra) => {
                         serve_extra(stream, early, (visit.place, extra), &self.reporter).await
                     }
-                    Becoming::Talk(target) => {
+                    Becoming::RawEvent(target) => {
                         serve_talk(stream, early, from, target, visit.place, &self.reporter).await
                     }
                 }
@@ -198,7 +198,7 @@ struct Visit {
     site: Arc<Site>,
     extras: Extras,
     from: IpAddr,
-    place: Place,
+    place: ConnectionSlot,
     pace: Pace,
     answered: u64,
     upgraded: Option<Upgraded>,
@@ -227,12 +227,12 @@ enum Becoming {
     /// A link, perhaps with a name for its extra sockets.
     Link(Option<LinkName>),
     Extra(Extra),
-    /// A talk, and what is asked for.
-    Talk(String),
+    /// a raw WebSocket, and what is asked for.
+    RawEvent(String),
 }
 
 impl Visit {
-    fn new(site: Arc<Site>, extras: Extras, from: IpAddr, place: Place) -> Visit {
+    fn new(site: Arc<Site>, extras: Extras, from: IpAddr, place: ConnectionSlot) -> Visit {
         let pace = Pace::new(REQUESTS_PER_SECOND, REQUEST_BURST);
         Visit { site, extras, from, place, pace, answered: 0, upgraded: None }
     }
@@ -289,7 +289,7 @@ impl Visit {
                     Err((status, why)) => return (refusal(status, why), self.pace.take(Instant::now(), 1)),
                 },
             },
-            Upgrade::Talk => Becoming::Talk(request.uri().to_string()),
+            Upgrade::Raw => Becoming::RawEvent(request.uri().to_string()),
             Upgrade::Refused(refusal) => return (refusal, self.pace.take(Instant::now(), 1)),
         };
         self.upgraded = Some(Upgraded { forwarded, wanted });

@@ -18,16 +18,16 @@ use std::task::{Context, Poll, Waker};
 
 use sametick_wire::access::Source;
 use sametick_wire::closing::THROWN_OUT;
-use sametick_wire::hello::{Answer, Knock, Proven};
+use sametick_wire::hello::{Answer, HelloOutcome, Proven};
 use sametick_wire::netem::Profile;
-use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::netem_carrier::{NetemCarrier, Way};
 use sametick_wire::{Carrier, Delivery, Input, Link, Output, Time};
 
-use crate::bell::Bell;
 use crate::clock::Clock;
-use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, Talk};
-use crate::keeper::Keeper;
+use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId, RawEvent};
+use crate::hub_waker::HubWaker;
 use crate::pace::network;
+use crate::proof_journal::ProofJournal;
 pub use app::{App, Ended, Event};
 pub use links::Links;
 use unmet::{Client, Unmet};
@@ -59,7 +59,7 @@ enum Later {
     Opened(Key),
     Refused(Key, Ended),
     Gone(Key, Gone),
-    Talk(Key, Talk),
+    RawEvent(Key, RawEvent),
 }
 
 /// Takes the answer to a call. The link opens at once, since its first bytes may come right behind; the application
@@ -79,32 +79,32 @@ fn on_answer(links: &mut Links, key: Key, carrier: Carrier, bytes: &[u8]) -> Lat
 pub struct Hub {
     clock: Clock,
     endpoints: Vec<Box<dyn Endpoint>>,
-    keeper: Option<Keeper>,
+    proofs: Option<ProofJournal>,
     links: Links,
     /// Our own calls that have not been answered.
     calls: HashSet<Key>,
     unmet: Unmet,
     timers: BinaryHeap<Reverse<(Time, Key)>>,
     later: Vec<Later>,
-    trouble: Option<Trouble<Key>>,
-    bell: Option<Bell>,
+    trouble: Option<NetemCarrier<Key>>,
+    waker: Option<HubWaker>,
     buf: Vec<u8>,
 }
 
 impl Hub {
-    /// A hub without endpoints. The keeper checks first messages; a client needs none.
-    pub fn new(clock: Clock, keeper: Option<Keeper>) -> Hub {
+    /// A hub without endpoints. The proofs checks first messages; a client needs none.
+    pub fn new(clock: Clock, proofs: Option<ProofJournal>) -> Hub {
         Hub {
             clock,
             endpoints: Vec::new(),
-            keeper,
+            proofs,
             links: Links::default(),
             calls: HashSet::new(),
             unmet: Unmet::default(),
             timers: BinaryHeap::new(),
             later: Vec::new(),
             trouble: None,
-            bell: None,
+            waker: None,
             buf: Vec::new(),
         }
     }
@@ -113,20 +113,20 @@ impl Hub {
     pub fn add(&mut self, endpoint: Box<dyn Endpoint>) -> Key {
         self.endpoints.push(endpoint);
         let key = Key { endpoint: self.endpoints.len() - 1, link: CALL };
-        if self.keeper.is_none() {
+        if self.proofs.is_none() {
             self.calls.insert(key);
         }
         key
     }
 
     /// Calls the application when this is rung, as if its time had come.
-    pub fn set_bell(&mut self, bell: Bell) {
-        self.bell = Some(bell);
+    pub fn set_waker(&mut self, waker: HubWaker) {
+        self.waker = Some(waker);
     }
 
     /// Puts a bad network in front of every link, both ways, from now on. First messages and answers do not pass it.
     pub fn set_netem(&mut self, profile: Profile, seed: u64) {
-        self.trouble = Some(Trouble::new(profile, seed));
+        self.trouble = Some(NetemCarrier::new(profile, seed));
     }
 
     /// Reaches the links while the hub does not run.
@@ -158,7 +158,7 @@ impl Hub {
             let at = self.wake_at(app).unwrap_or(NEVER);
             sleep.as_mut().reset(self.clock.instant(at).into());
             poll_fn(|cx| {
-                is_rung = self.bell.as_ref().is_some_and(|bell| bell.poll(cx).is_ready());
+                is_rung = self.waker.as_ref().is_some_and(|waker| waker.poll(cx).is_ready());
                 match self.poll_endpoints(cx) {
                     Poll::Pending if is_rung => Poll::Ready(Ok(())),
                     Poll::Pending => sleep.as_mut().poll(cx).map(Ok),
@@ -249,7 +249,7 @@ impl Hub {
                     later.push(on_answer(links, key(link), carrier, bytes));
                 }
                 (Arrival::Gone { link, why }, _) => later.push(Later::Gone(key(link), why)),
-                (Arrival::Talk { link, talk }, _) => later.push(Later::Talk(key(link), talk)),
+                (Arrival::Raw { link, event }, _) => later.push(Later::RawEvent(key(link), event)),
             });
             if let Poll::Ready(result) = polled {
                 result?;
@@ -262,7 +262,7 @@ impl Hub {
         if later.is_empty() && links.dirty.is_empty() { ready } else { Poll::Ready(Ok(())) }
     }
 
-    /// Wakes what is due. The application is, too, if its bell was rung.
+    /// Wakes what is due. The application is, too, if its waker was rung.
     fn on_time(&mut self, now: Time, is_rung: bool, app: &mut impl App) {
         while let Some(Reverse((at, key))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at <= now)
         {
@@ -320,7 +320,7 @@ impl Hub {
                     app.handle(now, &mut self.links, Event::Ended(key, &ended, None));
                 }
                 Later::Gone(key, why) => self.on_gone(now, key, why, app),
-                Later::Talk(key, talk) => self.on_talk(now, key, talk, app),
+                Later::RawEvent(key, event) => self.on_raw(now, key, event, app),
             }
         }
         loop {
@@ -335,13 +335,13 @@ impl Hub {
         self.endpoints.iter_mut().for_each(|endpoint| endpoint.flush());
     }
 
-    fn on_talk(&mut self, now: Time, key: Key, talk: Talk, app: &mut impl App) {
-        if matches!(talk, Talk::Began { .. }) {
-            self.links.talks.insert(key, true);
+    fn on_raw(&mut self, now: Time, key: Key, event: RawEvent, app: &mut impl App) {
+        if matches!(event, RawEvent::Began { .. }) {
+            self.links.raw_sockets.insert(key, true);
         }
         // Who was hung up on may not have noticed.
-        if self.links.talks.get(&key).is_some_and(|is_heard| *is_heard) {
-            app.talk(now, &mut self.links, key, talk);
+        if self.links.raw_sockets.get(&key).is_some_and(|is_heard| *is_heard) {
+            app.on_raw(now, &mut self.links, key, event);
         }
     }
 
@@ -349,7 +349,7 @@ impl Hub {
     fn speak(&mut self, now: Time, app: &mut impl App) {
         while !self.links.said.is_empty() {
             for (key, words) in std::mem::take(&mut self.links.said) {
-                if !self.links.talks.contains_key(&key) {
+                if !self.links.raw_sockets.contains_key(&key) {
                     continue;
                 }
                 let endpoint = &mut self.endpoints[key.endpoint];
@@ -357,8 +357,8 @@ impl Hub {
                     Some(words) => endpoint.say(key.link, words),
                     None => {
                         endpoint.drop_link(key.link);
-                        self.links.talks.remove(&key);
-                        app.talk(now, &mut self.links, key, Talk::Ended(Gone::Closed));
+                        self.links.raw_sockets.remove(&key);
+                        app.on_raw(now, &mut self.links, key, RawEvent::Ended(Gone::Closed));
                     }
                 }
             }
@@ -367,13 +367,13 @@ impl Hub {
 
     fn on_hello(&mut self, now: Time, key: Key, from: SocketAddr, bytes: &[u8], app: &mut impl App) {
         let endpoint = &mut self.endpoints[key.endpoint];
-        let Some(keeper) = &self.keeper else { return endpoint.drop_link(key.link) };
+        let Some(proofs) = &self.proofs else { return endpoint.drop_link(key.link) };
         let of = network(from.ip());
         let source = Source { network: of, is_proven: endpoint.are_sources_proven() };
-        let verdict = match keeper.knock(source, bytes) {
-            Knock::Silent(_) => return endpoint.drop_link(key.link),
-            Knock::Refused(refusal) => Err(refusal),
-            Knock::Proven(proven) => app.admit(now, key, from, &proven).map(|()| proven),
+        let verdict = match proofs.knock(source, bytes) {
+            HelloOutcome::Silent(_) => return endpoint.drop_link(key.link),
+            HelloOutcome::Refused(refusal) => Err(refusal),
+            HelloOutcome::Proven(proven) => app.admit(now, key, from, &proven).map(|()| proven),
         };
         let (answer, proven) = match verdict {
             Ok(proven) => (Answer::Welcome, Some(proven)),
@@ -391,8 +391,8 @@ impl Hub {
 
     /// A client has shown that our answer has arrived at its address: if its proof is still good, it comes in.
     fn on_met(&mut self, now: Time, key: Key, bytes: &[u8], app: &mut impl App) {
-        if let (Some(Client { from, proven, proof }), Some(keeper)) = (self.unmet.take(key), &self.keeper) {
-            if keeper.spend(Source::proven(network(from.ip())), proof).is_err() {
+        if let (Some(Client { from, proven, proof }), Some(proofs)) = (self.unmet.take(key), &self.proofs) {
+            if proofs.spend(Source::proven(network(from.ip())), proof).is_err() {
                 return self.endpoints[key.endpoint].drop_link(key.link);
             }
             self.enter(now, key, from, &proven, app);
@@ -419,8 +419,8 @@ impl Hub {
     }
 
     fn on_gone(&mut self, now: Time, key: Key, why: Gone, app: &mut impl App) {
-        if self.links.talks.remove(&key).is_some() {
-            return app.talk(now, &mut self.links, key, Talk::Ended(why));
+        if self.links.raw_sockets.remove(&key).is_some() {
+            return app.on_raw(now, &mut self.links, key, RawEvent::Ended(why));
         }
         // What arrived before the end counts, a close above all.
         self.drain(now, key, app);
@@ -493,7 +493,7 @@ impl Hub {
 
     fn wake_at(&self, app: &impl App) -> Option<Time> {
         let timer = self.timers.peek().map(|Reverse((at, _))| *at);
-        let trouble = self.trouble.as_ref().and_then(Trouble::next_at);
+        let trouble = self.trouble.as_ref().and_then(NetemCarrier::next_at);
         let endpoints = self.endpoints.iter().filter_map(|endpoint| endpoint.wake_at());
         endpoints.chain(timer).chain(trouble).chain(app.wake_at()).min()
     }

@@ -8,7 +8,7 @@
 //! | `wt://` | `webtransport.rs` | datagrams and streams | HTTP/3, then a close without detail |
 //! | – | `memory.rs` | any | – |
 //!
-//! [`trunk`] is for our own processes among themselves: whole messages, sealed.
+//! [`connection`] is for our own processes among themselves: whole messages, sealed.
 //!
 //! [`hub::Hub`] drives any number of them: receive or wake, handle, drain.
 #![allow(
@@ -18,8 +18,9 @@
 )]
 
 mod batch;
-pub mod bell;
 pub mod clock;
+pub mod connection_slots;
+pub mod control_connection;
 pub mod dial;
 pub mod endpoint;
 mod extras;
@@ -29,18 +30,17 @@ mod filter;
 mod firsts;
 mod http;
 pub mod hub;
-pub mod keeper;
+pub mod hub_waker;
 pub mod memory;
 pub mod noise;
 pub mod pace;
-pub mod places;
+pub mod proof_journal;
 pub mod quic;
+pub mod raw_websocket;
 mod sessions;
 pub mod site;
-pub mod talk;
 pub mod tasks;
 pub mod tls;
-pub mod trunk;
 pub mod udp;
 pub mod websocket;
 pub mod webtransport;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use sametick_wire::Carrier;
 
-use crate::endpoint::{CALL, Gone, LinkId, Talk};
+use crate::endpoint::{CALL, Gone, LinkId, RawEvent};
 use crate::tasks::{Command, Event, Inbox, Reporter, TaskEndpoint, reports};
 
 /// What a memory endpoint calls its address.
@@ -50,7 +50,7 @@ async fn carry(mut inbox: Inbox, to: &Reporter, link: LinkId) {
             Command::Answer { bytes, .. } => Event::Answer { link, bytes },
             Command::Datagram(bytes) => Event::Datagram { link, bytes },
             Command::Stream(lane, bytes) => Event::Stream { link, lane, bytes },
-            Command::Say(words) => Event::Talk { link, talk: Talk::Said(words), outbox: None },
+            Command::Say(words) => Event::RawEvent { link, event: RawEvent::Said(words), outbox: None },
             Command::Joined => continue,
         });
         if !open.await {

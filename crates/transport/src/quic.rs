@@ -13,10 +13,10 @@ use sametick_wire::Carrier;
 use sametick_wire::access::AccessKey;
 
 use crate::clock::{random, unix_seconds};
+use crate::connection_slots::ConnectionSlots;
 use crate::endpoint::CALL;
 use crate::filter::{Filter, Issuer};
-use crate::keeper::Keeper;
-use crate::places::Places;
+use crate::proof_journal::ProofJournal;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::tasks::{Reporter, Running, TaskEndpoint, reports};
 use crate::tls::{self, Certificate, Trust};
@@ -73,12 +73,12 @@ pub(crate) fn client_config() -> TransportConfig {
     config
 }
 
-/// Listens; connections from whoever cannot prove the keeper's passphrase do not exist.
+/// Listens; connections from whoever cannot prove the proofs's passphrase do not exist.
 pub fn listen(
     addr: SocketAddr,
-    keeper: Keeper,
+    proofs: ProofJournal,
     certificate: &Certificate,
-    places: Places,
+    places: ConnectionSlots,
 ) -> io::Result<TaskEndpoint<Running>> {
     let tls = certificate.server_config(&[ALPN]).map_err(io::Error::other)?;
     let tls = QuicServerConfig::try_from(tls).map_err(io::Error::other)?;
@@ -92,17 +92,22 @@ pub fn listen(
     let runtime: Arc<dyn Runtime> = Arc::new(TokioRuntime);
     let socket = runtime.wrap_udp_socket(UdpSocket::bind(addr)?)?;
     let (reporter, events) = reports();
-    let filter = Arc::new(Filter::new(socket, keeper.clone(), issuer, reporter.clone()));
+    let filter = Arc::new(Filter::new(socket, proofs.clone(), issuer, reporter.clone()));
     let endpoint = quinn::Endpoint::new_with_abstract_socket(config, Some(server), filter, runtime)?;
     let local_addr = endpoint.local_addr()?;
-    let task = Running::spawn(accept(endpoint, keeper, places, reporter.clone()));
+    let task = Running::spawn(accept(endpoint, proofs, places, reporter.clone()));
     Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), None, task))
 }
 
-async fn accept(endpoint: quinn::Endpoint, keeper: Keeper, places: Places, reporter: Reporter) {
+async fn accept(
+    endpoint: quinn::Endpoint,
+    proofs: ProofJournal,
+    places: ConnectionSlots,
+    reporter: Reporter,
+) {
     let opening = Arc::new(AtomicUsize::new(0));
     while let Some(incoming) = endpoint.accept().await {
-        let must_show_address = keeper.is_open() && opening.load(Ordering::Relaxed) >= RETRY_ABOVE;
+        let must_show_address = proofs.is_open() && opening.load(Ordering::Relaxed) >= RETRY_ABOVE;
         if must_show_address && !incoming.remote_address_validated() {
             // It is ready to be retried, since its address is not validated.
             let _ = incoming.retry();

@@ -15,9 +15,9 @@ use sametick_wire::{LaneId, packet::MAX_QUIC_DATAGRAM};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+use crate::connection_slots::ConnectionSlot;
 use crate::endpoint::{Gone, LinkId};
 use crate::pace::Pace;
-use crate::places::Place;
 use crate::tasks::{Command, Event, Inbox, LAST_WORDS, Meter, Reporter, Running, cost};
 
 /// How many lanes a link has: one for each reliable channel.
@@ -62,7 +62,7 @@ type Lane<S> = (<S as Session>::Writer, <S as Session>::Reader);
 type Lanes<S> = [Lane<S>; LANES];
 
 /// Runs the server's side of a connection until it ends.
-pub(crate) async fn serve<S: Session>(session: S, _place: Place, reporter: Reporter) {
+pub(crate) async fn serve<S: Session>(session: S, _place: ConnectionSlot, reporter: Reporter) {
     match tokio::time::timeout(HELLO_DEADLINE, accept_lanes(&session)).await {
         Ok(Ok((lanes, hello))) => {
             let (outbox, inbox) = reporter.connection();

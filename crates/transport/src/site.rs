@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 pub use bytes::Bytes;
 pub use hyper::{HeaderMap, Method, Request, Response, StatusCode, header};
 
-use crate::places::Places;
+use crate::connection_slots::ConnectionSlots;
 
 /// Answers requests that do not ask for a link. It is called on the thread that runs the links, so it looks things up and
 /// does not work them out.
@@ -47,8 +47,8 @@ pub struct Visitor {
 pub enum Upgrade {
     /// A link.
     Link,
-    /// A [talk](crate::endpoint::Talk): its messages are the application's.
-    Talk,
+    /// A [talk](crate::endpoint::RawEvent): its messages are the application's.
+    Raw,
     /// Nothing: whoever asks is answered this.
     Refused(Response<Bytes>),
 }
@@ -64,7 +64,7 @@ pub struct Site {
     /// nobody else reaches the port: whoever does could say anything.
     pub behind_proxy: bool,
     /// How many connections there may be.
-    pub places: Places,
+    pub places: ConnectionSlots,
 }
 
 impl From<Origins> for Site {

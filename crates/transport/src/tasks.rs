@@ -11,7 +11,7 @@ use std::time::Duration;
 use sametick_wire::{Carrier, LaneId, Time};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId, Talk, Words};
+use crate::endpoint::{Arrival, Endpoint, EndpointStats, Gone, LinkId, RawEvent, RawMessage};
 use crate::extras::{Extras, MAX_EXTRA_UNWRITTEN};
 
 /// How many arrivals wait for the driver before connections are no longer read from.
@@ -70,9 +70,9 @@ pub(crate) enum Event {
         extra: LinkId,
     },
     /// The way back comes with its beginning.
-    Talk {
+    RawEvent {
         link: LinkId,
-        talk: Talk,
+        event: RawEvent,
         outbox: Option<Outbox>,
     },
 }
@@ -83,7 +83,7 @@ pub(crate) enum Command {
     Answer { bytes: Vec<u8>, open: bool },
     Datagram(Vec<u8>),
     Stream(LaneId, Vec<u8>),
-    Say(Words),
+    Say(RawMessage),
     Joined,
 }
 
@@ -339,9 +339,9 @@ impl<T> TaskEndpoint<T> {
                 self.ending.remove(&link);
                 sink(Arrival::Gone { link, why });
             }
-            Event::Talk { link, talk, outbox } => {
+            Event::RawEvent { link, event, outbox } => {
                 self.links.extend(outbox.map(|outbox| (link, outbox.into())));
-                sink(Arrival::Talk { link, talk });
+                sink(Arrival::Raw { link, event });
             }
             Event::Extra { link, extra, outbox } => {
                 // One for a link that has ended ends as well.
@@ -416,7 +416,7 @@ impl<T> Endpoint for TaskEndpoint<T> {
         self.send(link, Command::Stream(lane, bytes.to_vec()));
     }
 
-    fn say(&mut self, link: LinkId, words: Words) {
+    fn say(&mut self, link: LinkId, words: RawMessage) {
         self.send(link, Command::Say(words));
     }
 

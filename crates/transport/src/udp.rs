@@ -12,9 +12,9 @@ use tokio::net::UdpSocket;
 use crate::batch::{Outgoing, Received};
 use crate::endpoint::{Arrival, CALL, Endpoint, EndpointStats, Gone, LinkId};
 use crate::firsts::Firsts;
-use crate::keeper::Keeper;
 use crate::noise::{Called, Calling, FirstTag, Psk, Seal, Stranger};
 use crate::pace::network;
+use crate::proof_journal::ProofJournal;
 
 /// The kernel's buffers: a tenth of a second of a full 100 Mbit/s.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -88,23 +88,23 @@ impl Call {
 
 /// A server's passphrase, in the form that first packets are checked with.
 struct Guard {
-    keeper: Keeper,
+    proofs: ProofJournal,
     psk: Psk,
     generation: u64,
     seen: Seen,
 }
 
 impl Guard {
-    fn new(keeper: Keeper) -> Guard {
-        Guard { psk: Psk::new(&keeper.key()), generation: keeper.generation(), keeper, seen: Seen::default() }
+    fn new(proofs: ProofJournal) -> Guard {
+        Guard { psk: Psk::new(&proofs.key()), generation: proofs.generation(), proofs, seen: Seen::default() }
     }
 
     /// Whether this is a first packet that has not been taken before.
     fn check(&mut self, packet: &[u8]) -> Result<FirstTag, Stranger> {
-        let generation = self.keeper.generation();
+        let generation = self.proofs.generation();
         if self.generation != generation {
             self.generation = generation;
-            self.psk = Psk::new(&self.keeper.key());
+            self.psk = Psk::new(&self.proofs.key());
         }
         let tag = self.psk.check_first(packet)?;
         if self.seen.contains(tag) { Err(Stranger) } else { Ok(tag) }
@@ -169,10 +169,10 @@ pub struct UdpEndpoint {
 }
 
 impl UdpEndpoint {
-    /// Listens; first packets are checked against the keeper's passphrase.
-    pub fn listen(addr: SocketAddr, keeper: Keeper) -> io::Result<UdpEndpoint> {
+    /// Listens; first packets are checked against the proofs's passphrase.
+    pub fn listen(addr: SocketAddr, proofs: ProofJournal) -> io::Result<UdpEndpoint> {
         let mut endpoint = UdpEndpoint::new(bind(addr)?);
-        endpoint.guard = Some(Guard::new(keeper));
+        endpoint.guard = Some(Guard::new(proofs));
         Ok(endpoint)
     }
 

@@ -20,11 +20,11 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use crate::endpoint::{CALL, Gone, LinkId, Words};
+use crate::connection_slots::ConnectionSlot;
+use crate::endpoint::{CALL, Gone, LinkId, RawMessage};
 use crate::extras::{Extra, LinkName};
 use crate::http;
 use crate::pace::{Pace, Paced};
-use crate::places::Place;
 use crate::sessions::{ANSWER_DEADLINE, HELLO_DEADLINE};
 use crate::site::Site;
 use crate::tasks::{
@@ -84,7 +84,7 @@ pub(crate) async fn serve_link<S: Io>(
     stream: S,
     early: Bytes,
     from: SocketAddr,
-    (_place, name): (Place, Option<LinkName>),
+    (_place, name): (ConnectionSlot, Option<LinkName>),
     reporter: &Reporter,
 ) -> Option<()> {
     let (writer, mut reader) = open(stream, early, config()).await;
@@ -99,7 +99,7 @@ pub(crate) async fn serve_link<S: Io>(
 pub(crate) async fn serve_extra<S: Io>(
     stream: S,
     early: Bytes,
-    (_place, extra): (Place, Extra),
+    (_place, extra): (ConnectionSlot, Extra),
     reporter: &Reporter,
 ) -> Option<()> {
     let (writer, reader) = open(stream, early, config()).await;
@@ -374,10 +374,10 @@ pub(crate) async fn write<S: Io>(mut writer: Writer<S>, mut inbox: Inbox) -> Gon
         while let Some(command) = next {
             written += cost(command.len());
             let message = match command {
-                Command::Stream(_, bytes) | Command::Say(Words::Binary(bytes)) => {
+                Command::Stream(_, bytes) | Command::Say(RawMessage::Binary(bytes)) => {
                     Some(Message::binary(bytes))
                 }
-                Command::Say(Words::Text(text)) => Some(Message::text(text)),
+                Command::Say(RawMessage::Text(text)) => Some(Message::text(text)),
                 Command::Answer { .. } | Command::Datagram(_) | Command::Joined => None,
             };
             if let Some(message) = message

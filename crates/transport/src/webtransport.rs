@@ -13,9 +13,9 @@ use wtransport::endpoint::endpoint_side::Server;
 use wtransport::error::{ConnectionError, StreamOpeningError};
 use wtransport::{ClientConfig, Connection, Endpoint, RecvStream, SendStream, ServerConfig};
 
+use crate::connection_slots::ConnectionSlots;
 use crate::endpoint::CALL;
 use crate::http::report_unknown;
-use crate::places::Places;
 use crate::quic;
 use crate::sessions::{LANES, Session, call, serve};
 use crate::site::Origins;
@@ -46,7 +46,7 @@ pub fn listen(
     addr: SocketAddr,
     certificate: &Certificate,
     origins: Origins,
-    places: Places,
+    places: ConnectionSlots,
 ) -> io::Result<TaskEndpoint<Running>> {
     let tls = certificate.server_config(&[b"h3"]).map_err(io::Error::other)?;
     let config = ServerConfig::builder()
@@ -60,7 +60,12 @@ pub fn listen(
     Ok(TaskEndpoint::new(Carrier::DatagramsAndStreams, local_addr, (reporter, events), None, task))
 }
 
-async fn accept(endpoint: Endpoint<Server>, origins: Arc<Origins>, places: Places, reporter: Reporter) {
+async fn accept(
+    endpoint: Endpoint<Server>,
+    origins: Arc<Origins>,
+    places: ConnectionSlots,
+    reporter: Reporter,
+) {
     let opening = Arc::new(AtomicUsize::new(0));
     loop {
         let incoming = endpoint.accept().await;

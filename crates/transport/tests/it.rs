@@ -17,6 +17,10 @@ mod limits;
 mod order;
 #[path = "it/raw.rs"]
 mod raw;
+#[path = "it/talks.rs"]
+mod raw_sockets;
+#[path = "it/talk.rs"]
+mod raw_websocket;
 #[path = "it/silence.rs"]
 mod silence;
 #[path = "it/steady.rs"]
@@ -25,7 +29,3 @@ mod steady;
 mod strain;
 #[path = "it/stranger.rs"]
 mod stranger;
-#[path = "it/talk.rs"]
-mod talk;
-#[path = "it/talks.rs"]
-mod talks;

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Over how many readings a rate is taken: a second.
 const RATED: usize = 4;
 
-/// More than this behind what was foreseen is seen (V5).
+/// More than this behind what was predicted is seen (V5).
 const MAX_ERROR_MS: f32 = 30.0;
 
 /// The figures of now; counts are totals.
@@ -135,7 +135,7 @@ impl Figures {
                 () if stats.buffer_us <= 0 => {
                     "Updates come late: what others do stands still until they are here."
                 }
-                () if errors.last_ms > MAX_ERROR_MS => "The host decided otherwise than was foreseen here.",
+                () if errors.last_ms > MAX_ERROR_MS => "The host decided otherwise than was predicted here.",
                 () => "Everything is as it should be.",
             },
             omissions: stats.omissions,

@@ -9,7 +9,7 @@ use sametick_sim::{BuildId, SchemaHash, Time};
 use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::codec::Reader;
 use sametick_wire::frame::{Frame, put_message};
-use sametick_wire::hello::{Door, Hello, Identity, Intent, Knock, Stamp};
+use sametick_wire::hello::{Hello, HelloOutcome, HelloVerifier, Identity, Intent, Stamp};
 use sametick_wire::{Carrier, Channel, Input, LaneId, Link, Output};
 
 fn main() {
@@ -252,8 +252,8 @@ mod door {
         Hello { identity, intent: Intent::Join { session: "den".into() }, name: "ada".into(), pass: None }
     }
 
-    fn door() -> Door {
-        Door::new(AccessKey::open())
+    fn door() -> HelloVerifier {
+        HelloVerifier::new(AccessKey::open())
     }
 
     #[divan::bench]
@@ -281,7 +281,7 @@ mod door {
         let inputs = bencher.counter(ItemsCount::new(1u8)).with_inputs(bytes);
         inputs.bench_local_values(|(unix_s, source, bytes)| {
             let knock = door.knock(unix_s, source, &bytes);
-            assert!(matches!(knock, Knock::Proven(_)), "{knock:?}");
+            assert!(matches!(knock, HelloOutcome::Proven(_)), "{knock:?}");
         });
     }
 

@@ -68,7 +68,7 @@ pub(crate) enum Last {
     /// An ack, so that the other side need not repeat its close.
     Ack,
     /// Which rule the other side has broken.
-    Words(Closing),
+    RawMessage(Closing),
 }
 
 /// Writes a close: on the first lane if there is one, otherwise as a datagram.

@@ -17,7 +17,7 @@ use crate::packet::{Ack, DELAY_UNIT_US, Head};
 use crate::queue::Queue;
 use crate::redundant::{RedundantIn, RedundantOut};
 use crate::rtt::{MAX_ACK_DELAY_US, Rtt};
-use crate::sent::{Cargo, Pieces, SentPackets, SentPiece, Told, piece_bytes};
+use crate::sent::{PacketContents, PacketReport, Pieces, SentPackets, SentPiece, piece_bytes};
 use crate::streams::Streams;
 use crate::window::Window;
 
@@ -233,7 +233,7 @@ impl Datagrams {
         let Datagrams { sent, arrivals, rtt, window, redundant_out, close_acked, .. } = self;
         let (mut acked_bytes, mut progress) = (0, false);
         let sent_at = sent.on_ack(ack, in_order, |news| {
-            if let Told::Acked { redundant_until, eliciting, close, told, pieces, suspected } = news {
+            if let PacketReport::Acked { redundant_until, eliciting, close, told, pieces, suspected } = news {
                 told.into_iter().for_each(|low| arrivals.on_known(low));
                 progress |= eliciting;
                 *close_acked |= close;
@@ -266,13 +266,13 @@ impl Datagrams {
         &mut self,
         now: Time,
         streams: &mut Streams,
-        look: impl FnOnce(&mut SentPackets, &mut dyn FnMut(Told<'_>)),
+        look: impl FnOnce(&mut SentPackets, &mut dyn FnMut(PacketReport<'_>)),
     ) {
         let Datagrams { sent, rtt, window, lost, resent_bytes, .. } = self;
         look(sent, &mut |told| match told {
-            Told::Suspected(pieces) => *resent_bytes += give_back(now, pieces, streams, window, rtt),
-            Told::Lost => *lost += 1,
-            Told::Acked { .. } => {}
+            PacketReport::Suspected(pieces) => *resent_bytes += give_back(now, pieces, streams, window, rtt),
+            PacketReport::Lost => *lost += 1,
+            PacketReport::Acked { .. } => {}
         });
     }
 
@@ -338,7 +338,7 @@ impl Datagrams {
         if ack.is_some_and(|ack| ack.delay.is_some()) {
             self.delay_told = now;
         }
-        let mut cargo = Cargo::default();
+        let mut cargo = PacketContents::default();
         // A packet for an ack alone repeats nothing if another packet will do so soon.
         if has_cargo || self.cadence.next_by().is_none_or(|next| next <= now) {
             cargo = self.put_cargo(now, outbox, streams, closing, out);
@@ -364,7 +364,7 @@ impl Datagrams {
         streams: &mut Streams,
         closing: Option<&Closing>,
         out: &mut Vec<u8>,
-    ) -> Cargo {
+    ) -> PacketContents {
         let head_len = out.len();
         let mut wanted = !outbox.is_empty() || self.redundant_out.has_fresh();
         match closing {
@@ -394,7 +394,7 @@ impl Datagrams {
         }
         let redundant_until = if block_len > 0 { self.redundant_out.put(out) } else { 0 };
         let (eliciting, close) = (out.len() > head_len, closing.is_some());
-        Cargo { redundant_until, eliciting, urgent, close, told: None }
+        PacketContents { redundant_until, eliciting, urgent, close, told: None }
     }
 
     /// Has the next [`Self::poll`] send a packet, for the ack in it.
@@ -402,7 +402,7 @@ impl Datagrams {
         self.ack_due = Some(now);
     }
 
-    fn finish(&mut self, now: Time, cargo: Cargo) {
+    fn finish(&mut self, now: Time, cargo: PacketContents) {
         let first = cargo.eliciting && !self.sent.awaits_ack();
         if first || cargo.urgent && !self.sent.awaits_ack_soon() {
             self.retry_from = now;

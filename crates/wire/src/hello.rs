@@ -312,7 +312,7 @@ impl Answer {
 
 /// What a server does about a first message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Knock {
+pub enum HelloOutcome {
     /// The proof was good: look at the hello, then answer.
     Proven(Proven),
     /// The proof was good, but no link can come of it: answer this and forget it.
@@ -326,7 +326,7 @@ pub enum Knock {
 pub struct Proven {
     /// What it says.
     pub hello: Hello,
-    /// The proof, if it still has to be [spent](Door::spend) when the client has shown that it receives at its address.
+    /// The proof, if it still has to be [spent](HelloVerifier::spend) when the client has shown that it receives at its address.
     pub unspent: Option<ProofId>,
 }
 
@@ -335,18 +335,18 @@ pub struct Proven {
 /// With a passphrase a proof is spent before anything is answered. Without one anybody can make any number of proofs, from
 /// addresses that are made up: there a proof is spent when its source is proven, and nothing is remembered before.
 #[derive(Clone, Debug)]
-pub struct Door {
+pub struct HelloVerifier {
     key: AccessKey,
     is_open: bool,
     used: UsedProofs,
     fresh: Vec<ProofId>,
 }
 
-impl Door {
+impl HelloVerifier {
     /// A door that opens to proofs of `key`.
-    pub fn new(key: AccessKey) -> Door {
+    pub fn new(key: AccessKey) -> HelloVerifier {
         let is_open = key == AccessKey::open();
-        Door { key, is_open, used: UsedProofs::default(), fresh: Vec::new() }
+        HelloVerifier { key, is_open, used: UsedProofs::default(), fresh: Vec::new() }
     }
 
     /// Changes the passphrase. Links that are open stay open.
@@ -400,15 +400,15 @@ impl Door {
     }
 
     /// Checks a first message: form and proof before anything else.
-    pub fn knock(&mut self, unix_s: u64, source: Source, bytes: &[u8]) -> Knock {
+    pub fn knock(&mut self, unix_s: u64, source: Source, bytes: &[u8]) -> HelloOutcome {
         match self.prove(unix_s, source, bytes) {
-            Err(silence) => Knock::Silent(silence),
+            Err(silence) => HelloOutcome::Silent(silence),
             Ok((client, ..)) if client != VERSION => {
-                Knock::Refused(Refusal::Version { server: VERSION, client })
+                HelloOutcome::Refused(Refusal::Version { server: VERSION, client })
             }
             Ok((_, body, unspent)) => match Hello::from_body(body) {
-                Some(hello) => Knock::Proven(Proven { hello, unspent }),
-                None => Knock::Refused(Refusal::Other("the first message cannot be read".into())),
+                Some(hello) => HelloOutcome::Proven(Proven { hello, unspent }),
+                None => HelloOutcome::Refused(Refusal::Other("the first message cannot be read".into())),
             },
         }
     }
@@ -492,14 +492,17 @@ mod tests {
 
     #[test]
     fn a_good_proof_is_answered_once() {
-        let mut door = Door::new(AccessKey::open());
+        let mut door = HelloVerifier::new(AccessKey::open());
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
-        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(Proven { hello: hello(), unspent: None }));
-        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::Replayed));
-        let mut restarted = Door::new(AccessKey::open());
+        assert_eq!(
+            door.knock(NOW, SOURCE, &bytes),
+            HelloOutcome::Proven(Proven { hello: hello(), unspent: None })
+        );
+        assert_eq!(door.knock(NOW, SOURCE, &bytes), HelloOutcome::Silent(Silence::Replayed));
+        let mut restarted = HelloVerifier::new(AccessKey::open());
         door.take_fresh().into_iter().for_each(|proof| restarted.restore(NOW, proof));
-        assert_eq!(restarted.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::Replayed));
-        assert_eq!(restarted.knock(NOW + 500, SOURCE, &bytes), Knock::Silent(Silence::Stale));
+        assert_eq!(restarted.knock(NOW, SOURCE, &bytes), HelloOutcome::Silent(Silence::Replayed));
+        assert_eq!(restarted.knock(NOW + 500, SOURCE, &bytes), HelloOutcome::Silent(Silence::Stale));
     }
 
     #[test]
@@ -507,30 +510,32 @@ mod tests {
         let made_up = Source { is_proven: false, ..SOURCE };
         let (open, locked) = (AccessKey::open(), AccessKey::from_passphrase("shut"));
         for (key, is_open) in [(open, true), (locked, false)] {
-            let mut door = Door::new(key.clone());
+            let mut door = HelloVerifier::new(key.clone());
             let bytes = hello().to_bytes(&key, stamp(1)).unwrap();
-            let Knock::Proven(Proven { unspent, .. }) = door.knock(NOW, made_up, &bytes) else { panic!() };
+            let HelloOutcome::Proven(Proven { unspent, .. }) = door.knock(NOW, made_up, &bytes) else {
+                panic!()
+            };
             let id = key.connection_id(NOW, [1; 6]);
             assert_eq!(door.check_connection_id(NOW, made_up, &id), Ok(()));
             assert_eq!((unspent.is_some(), door.take_fresh().len()), (is_open, if is_open { 0 } else { 2 }));
             // Spent, it is good for nobody any more.
             if let Some(proof) = unspent {
-                assert!(matches!(door.knock(NOW, made_up, &bytes), Knock::Proven(_)));
+                assert!(matches!(door.knock(NOW, made_up, &bytes), HelloOutcome::Proven(_)));
                 assert_eq!(door.spend(NOW, SOURCE, proof), Ok(()));
                 assert_eq!(door.spend(NOW, SOURCE, proof), Err(Silence::Replayed));
             }
-            assert_eq!(door.knock(NOW, made_up, &bytes), Knock::Silent(Silence::Replayed));
+            assert_eq!(door.knock(NOW, made_up, &bytes), HelloOutcome::Silent(Silence::Replayed));
         }
     }
 
     #[test]
     fn a_changed_passphrase_lets_nobody_in_with_the_old_one() {
-        let mut door = Door::new(AccessKey::open());
+        let mut door = HelloVerifier::new(AccessKey::open());
         door.set_key(AccessKey::from_passphrase("new"));
         let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
-        assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Silent(Silence::NoProof));
+        assert_eq!(door.knock(NOW, SOURCE, &bytes), HelloOutcome::Silent(Silence::NoProof));
         let bytes = hello().to_bytes(&AccessKey::from_passphrase("new"), stamp(2)).unwrap();
-        assert!(matches!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(_)));
+        assert!(matches!(door.knock(NOW, SOURCE, &bytes), HelloOutcome::Proven(_)));
     }
 
     #[test]
@@ -553,7 +558,10 @@ mod tests {
         let mac = AccessKey::open().hello_mac([&bytes[..STAMP_LEN], &bytes[STAMP_LEN + MAC_LEN..]]);
         bytes[STAMP_LEN..STAMP_LEN + MAC_LEN].copy_from_slice(mac.as_bytes());
         let refusal = Refusal::Version { server: VERSION, client: 9 };
-        assert_eq!(Door::new(AccessKey::open()).knock(NOW, SOURCE, &bytes), Knock::Refused(refusal));
+        assert_eq!(
+            HelloVerifier::new(AccessKey::open()).knock(NOW, SOURCE, &bytes),
+            HelloOutcome::Refused(refusal)
+        );
         let answer = Answer::from_bytes(b"STCK\x07\x00whatever version 7 says");
         assert_eq!(answer, Ok(Answer::Refused(Refusal::Version { server: 7, client: VERSION })));
     }
@@ -598,9 +606,9 @@ mod tests {
                 Some((true, room)) => Intent::Enter { room },
             };
             let hello = Hello { identity: identity(3), intent, name, pass };
-            let mut door = Door::new(AccessKey::open());
+            let mut door = HelloVerifier::new(AccessKey::open());
             match hello.to_bytes(&AccessKey::open(), Stamp { unix_s: NOW, nonce }) {
-                Ok(bytes) => prop_assert_eq!(door.knock(NOW, SOURCE, &bytes), Knock::Proven(Proven { hello, unspent: None })),
+                Ok(bytes) => prop_assert_eq!(door.knock(NOW, SOURCE, &bytes), HelloOutcome::Proven(Proven { hello, unspent: None })),
                 Err(_) => prop_assert!(hello.check_lengths().is_err()),
             }
         }
@@ -618,10 +626,10 @@ mod tests {
             let bytes = hello().to_bytes(&AccessKey::open(), stamp(1)).unwrap();
             let mut flipped = bytes.clone();
             flipped[flip / 8 % bytes.len()] ^= 1 << (flip % 8);
-            let mut door = Door::new(AccessKey::open());
-            prop_assert_eq!(door.knock(NOW, SOURCE, &flipped), Knock::Silent(Silence::NoProof));
+            let mut door = HelloVerifier::new(AccessKey::open());
+            prop_assert_eq!(door.knock(NOW, SOURCE, &flipped), HelloOutcome::Silent(Silence::NoProof));
             let cut = &bytes[..cut.min(bytes.len() - 1)];
-            prop_assert_eq!(door.knock(NOW, SOURCE, cut), Knock::Silent(Silence::NoProof));
+            prop_assert_eq!(door.knock(NOW, SOURCE, cut), HelloOutcome::Silent(Silence::NoProof));
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod pacer;
 pub mod packet;
 pub mod pair;
 pub use sametick_sim::quantise;
+pub mod netem_carrier;
 mod queue;
 pub mod range;
 mod ranges;
@@ -40,7 +41,6 @@ mod sent;
 pub mod side;
 mod streams;
 pub mod text;
-pub mod trouble;
 mod window;
 
 pub use channel::{Channel, Delivery};

@@ -282,7 +282,7 @@ impl Link {
     /// The other side has broken a rule: it is told which, once.
     fn break_off(&mut self, error: Malformed) {
         self.state = State::Ended(Closed::Violation(error));
-        self.last = Last::Words(Closing::new(self.now, THROWN_OUT, error.rule()));
+        self.last = Last::RawMessage(Closing::new(self.now, THROWN_OUT, error.rule()));
     }
 
     fn on_datagram(&mut self, now: Time, bytes: &[u8]) -> Result<Heard, Malformed> {
@@ -406,7 +406,7 @@ impl Link {
                 datagrams.poll(*now, outbox, streams, None, buf);
                 return Output::Datagram;
             }
-            (Last::Words(closing), datagrams) => {
+            (Last::RawMessage(closing), datagrams) => {
                 let ways = (lanes.first_mut(), datagrams.as_mut());
                 if let Some(output) = put_close(ways, *now, outbox, streams, &closing, buf) {
                     return output;

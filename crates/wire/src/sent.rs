@@ -44,7 +44,7 @@ impl SentPiece {
 
 /// What one packet carried besides pieces of reliable streams.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Cargo {
+pub struct PacketContents {
     /// The packet carried every redundant message below this number.
     pub redundant_until: u64,
     /// Whether the packet wants an ack: it carried any frame.
@@ -88,7 +88,7 @@ pub fn piece_bytes(pieces: Pieces<'_>) -> u64 {
 
 /// What is told about a packet.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum PacketReport<'a> {
     /// It arrived.
     Acked {
         /// It carried every redundant message below this number.
@@ -145,8 +145,8 @@ impl SentPackets {
     }
 
     /// Remembers a packet with what was loaded; it has the number that [`Self::next_number`] gave.
-    pub fn push(&mut self, now: Time, cargo: Cargo) {
-        let Cargo { redundant_until, eliciting, urgent, close, told } = cargo;
+    pub fn push(&mut self, now: Time, cargo: PacketContents) {
+        let PacketContents { redundant_until, eliciting, urgent, close, told } = cargo;
         let number = self.next_number();
         let pieces = core::mem::take(&mut self.loaded);
         let pieces_from =
@@ -179,7 +179,7 @@ impl SentPackets {
         &mut self,
         ack: &Ack,
         in_order: bool,
-        mut tell: impl FnMut(Told<'_>),
+        mut tell: impl FnMut(PacketReport<'_>),
     ) -> Result<Option<Time>, Malformed> {
         let before = self.newest_acked.unwrap_or(0);
         let newest = match ack.newest {
@@ -203,14 +203,14 @@ impl SentPackets {
         Ok(sent_at)
     }
 
-    fn acked(&mut self, number: u64, tell: &mut impl FnMut(Told<'_>)) -> Option<Time> {
+    fn acked(&mut self, number: u64, tell: &mut impl FnMut(PacketReport<'_>)) -> Option<Time> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let sent = self.packets.get_mut(at).filter(|sent| sent.fate != Fate::Acked)?;
         let suspected = sent.fate == Fate::Suspected;
         sent.fate = Fate::Acked;
         let Sent { redundant_until, eliciting, told, at: sent_at, .. } = *sent;
         let is_from = |from: Option<u64>| from.is_some_and(|from| number >= from);
-        tell(Told::Acked {
+        tell(PacketReport::Acked {
             redundant_until,
             eliciting,
             close: is_from(self.close_from),
@@ -231,7 +231,13 @@ impl SentPackets {
 
     /// Looks for packets that seem lost, and forgets those whose fate is known. `patience_us` is how long a packet
     /// and its ack may take if that is wanted soon, `held_us` how long otherwise.
-    pub fn look(&mut self, now: Time, patience_us: u64, held_us: u64, mut tell: impl FnMut(Told<'_>)) {
+    pub fn look(
+        &mut self,
+        now: Time,
+        patience_us: u64,
+        held_us: u64,
+        mut tell: impl FnMut(PacketReport<'_>),
+    ) {
         let Some(newest) = self.newest_acked else { return };
         let until = (newest + 1).saturating_sub(SUSPECT_AFTER);
         self.looked_at = self.looked_at.max(self.first);
@@ -251,7 +257,7 @@ impl SentPackets {
                 Fate::Flying | Fate::Suspected if overdue => {
                     // It is not lost sooner than suspected, however the estimates change in between.
                     self.suspect(0, &mut tell);
-                    tell(Told::Lost);
+                    tell(PacketReport::Lost);
                 }
                 Fate::Flying | Fate::Suspected => break,
             }
@@ -269,26 +275,26 @@ impl SentPackets {
     }
 
     /// Suspects everything in flight: nothing has been heard for too long.
-    pub fn suspect_all(&mut self, mut tell: impl FnMut(Told<'_>)) {
+    pub fn suspect_all(&mut self, mut tell: impl FnMut(PacketReport<'_>)) {
         (0..self.packets.len()).for_each(|at| self.suspect(at, &mut tell));
     }
 
     /// Makes room for one more packet, taking the oldest for lost if need be: a peer that never acknowledges cannot make
     /// us remember more.
-    pub fn make_room(&mut self, mut tell: impl FnMut(Told<'_>)) {
+    pub fn make_room(&mut self, mut tell: impl FnMut(PacketReport<'_>)) {
         while self.packets.len() >= MAX_REMEMBERED {
             self.suspect(0, &mut tell);
             if self.packets.front().is_some_and(|sent| sent.fate != Fate::Acked) {
-                tell(Told::Lost);
+                tell(PacketReport::Lost);
             }
             self.forget_first();
         }
     }
 
-    fn suspect(&mut self, at: usize, tell: &mut impl FnMut(Told<'_>)) {
+    fn suspect(&mut self, at: usize, tell: &mut impl FnMut(PacketReport<'_>)) {
         if let Some(sent) = self.packets.get_mut(at).filter(|sent| sent.fate == Fate::Flying) {
             sent.fate = Fate::Suspected;
-            tell(Told::Suspected(self.pieces_of(at)));
+            tell(PacketReport::Suspected(self.pieces_of(at)));
         }
     }
 
@@ -324,11 +330,11 @@ mod tests {
 
     fn fates(sent: &mut SentPackets, ack: Ack, now: Time) -> (Vec<&'static str>, Option<Time>) {
         let mut told = vec![];
-        let name = |t: Told<'_>| match t {
-            Told::Acked { suspected: false, .. } => "acked",
-            Told::Acked { suspected: true, .. } => "late",
-            Told::Suspected(_) => "suspected",
-            Told::Lost => "lost",
+        let name = |t: PacketReport<'_>| match t {
+            PacketReport::Acked { suspected: false, .. } => "acked",
+            PacketReport::Acked { suspected: true, .. } => "late",
+            PacketReport::Suspected(_) => "suspected",
+            PacketReport::Lost => "lost",
         };
         let at = sent.on_ack(&ack, true, |t| told.push(name(t))).unwrap();
         sent.look(now, 100_000, 100_000, |t| told.push(name(t)));
@@ -338,7 +344,7 @@ mod tests {
     #[test]
     fn a_late_packet_is_suspected_but_not_lost() {
         let mut sent = SentPackets::default();
-        (0..5).for_each(|ms| sent.push(Time::from_millis(ms), Cargo::default()));
+        (0..5).for_each(|ms| sent.push(Time::from_millis(ms), PacketContents::default()));
         let now = Time::from_millis(50);
         let (told, at) = fates(&mut sent, ack(4, 0b1000), now);
         assert_eq!(told, ["acked", "acked", "acked", "acked", "suspected"]);
@@ -349,7 +355,7 @@ mod tests {
     #[test]
     fn a_packet_whose_time_has_passed_is_lost() {
         let mut sent = SentPackets::default();
-        (0..3).for_each(|ms| sent.push(Time::from_millis(ms), Cargo::default()));
+        (0..3).for_each(|ms| sent.push(Time::from_millis(ms), PacketContents::default()));
         let (told, _) = fates(&mut sent, ack(2, 0b10), Time::from_millis(200));
         assert_eq!(told, ["acked", "acked", "suspected", "lost"]);
         assert_eq!(sent.next_number(), 3);
@@ -361,11 +367,11 @@ mod tests {
         let (mut given_back, mut lost) = (vec![], 0);
         for number in 0..3 * MAX_REMEMBERED as u64 {
             sent.make_room(|told| match told {
-                Told::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.offset)),
+                PacketReport::Suspected(pieces) => given_back.extend(pieces.map(|piece| piece.offset)),
                 _ => lost += 1,
             });
             sent.load(SentPiece::new(Channel::Chat, &(number..number + 1)));
-            sent.push(Time::ZERO, Cargo::default());
+            sent.push(Time::ZERO, PacketContents::default());
         }
         assert!(sent.packets.len() == MAX_REMEMBERED && sent.pieces.len() == MAX_REMEMBERED);
         assert_eq!(lost, 2 * MAX_REMEMBERED);
@@ -380,12 +386,12 @@ mod tests {
         let piece = |number: u64| SentPiece::new(Channel::Chat, &(number..number + 10));
         for number in 0..300u64 {
             (0..number % 4).for_each(|n| sent.load(piece(10 * number + n)));
-            sent.push(Time::ZERO, Cargo::default());
+            sent.push(Time::ZERO, PacketContents::default());
             if number >= 10 {
                 let ack = ack((number - 10) as u16, u64::MAX);
                 let mut got = vec![];
-                let tell = |told: Told<'_>| {
-                    if let Told::Acked { pieces, .. } = told {
+                let tell = |told: PacketReport<'_>| {
+                    if let PacketReport::Acked { pieces, .. } = told {
                         got.extend(pieces.copied());
                     }
                 };
@@ -402,7 +408,7 @@ mod tests {
     #[test]
     fn acks_for_packets_that_were_never_sent_are_refused() {
         let mut sent = SentPackets::default();
-        sent.push(Time::ZERO, Cargo::default());
+        sent.push(Time::ZERO, PacketContents::default());
         assert_eq!(
             sent.on_ack(&ack(1, 0), true, |_| {}),
             Err(Malformed::Forbidden("only packets that were sent are acknowledged"))
@@ -412,7 +418,7 @@ mod tests {
     #[test]
     fn a_short_ack_goes_on_from_the_highest_acknowledged() {
         let mut sent = SentPackets::default();
-        (0..200).for_each(|_| sent.push(Time::ZERO, Cargo::default()));
+        (0..200).for_each(|_| sent.push(Time::ZERO, PacketContents::default()));
         let short = |number: u8| Ack { newest: Newest::Short(number & 31), delay: None, missing: 0 };
         sent.on_ack(&ack(100, 0), true, |_| {}).unwrap();
         for (number, in_order, expected) in

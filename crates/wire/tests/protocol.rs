@@ -6,7 +6,7 @@ use sametick_sim::{BuildId, SchemaHash, Time};
 use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::block::{Until, put_redundant};
 use sametick_wire::frame::{put_message, put_ordered_head};
-use sametick_wire::hello::{Answer, Door, Hello, Identity, Intent, Knock, Refusal, Stamp};
+use sametick_wire::hello::{Answer, Hello, HelloOutcome, HelloVerifier, Identity, Intent, Refusal, Stamp};
 use sametick_wire::packet::{Ack, Head, Newest};
 use sametick_wire::{Carrier, Channel, Input, Link, Output};
 
@@ -74,7 +74,10 @@ fn the_first_message_and_its_answers() {
     let bytes = hello.to_bytes(&AccessKey::open(), stamp).unwrap();
     documented(&bytes);
     let source = Source::proven(core::net::Ipv4Addr::LOCALHOST.into());
-    assert!(matches!(Door::new(AccessKey::open()).knock(NOW_S, source, &bytes), Knock::Proven(_)));
+    assert!(matches!(
+        HelloVerifier::new(AccessKey::open()).knock(NOW_S, source, &bytes),
+        HelloOutcome::Proven(_)
+    ));
     documented(&Answer::Welcome.to_bytes());
     documented(&Answer::Refused(Refusal::Version { server: 1, client: 300 }).to_bytes());
 }

@@ -161,7 +161,7 @@ impl Catch {
     }
 }
 
-/// One tick of walking. The step does it, and a player's own screen foresees it with the same code.
+/// One tick of walking. The step does it, and a player's own screen predicts it with the same code.
 pub(crate) fn walk(at: &mut Place, facing: &mut u8, input: Input) {
     const FACING: [[u8; 3]; 3] = [[160, 192, 224], [128, 0, 0], [96, 64, 32]];
     let (x, y) = (i32::from(input.x.signum()), i32::from(input.y.signum()));

@@ -1,8 +1,10 @@
-//! What players in a room see of a game, and what their own screens foresee.
+//! What players in a room see of a game, and what their own screens predict.
 
 use alloc::vec::Vec;
 
-use sametick_sim::replica::{Apart, Audience, Entity, Events, Hosted, Kind, Promise, Scene, ViewId};
+use sametick_sim::replica::{
+    Audience, Entity, Events, Hosted, Kind, PredictionError, Promise, Scene, ViewId,
+};
 use sametick_sim::{Game, Seat, Tick, TickRate, maths};
 use serde::Deserialize;
 
@@ -12,7 +14,7 @@ use crate::{Catch, Caught, Input, Place, Player, SIZE, SPEED, walk};
 /// From how far a coin is heard being caught.
 const EARSHOT: f32 = 2_000.0;
 
-/// Who is further than this from where they were foreseen is put right at once.
+/// Who is further than this from where they were predicted is put right at once.
 const SNAP: f32 = 150.0;
 
 /// A player, as others see them. Its number is that of the seat.
@@ -42,7 +44,7 @@ pub struct Gold {
     pub at: Place,
 }
 
-/// All that a player's own screen foresees, to the bit.
+/// All that a player's own screen predicts, to the bit.
 #[derive(Clone, Debug, PartialEq, Entity)]
 pub struct Me {
     /// Where the player is.
@@ -110,12 +112,12 @@ impl Hosted for Catch {
         own.walks = *input != Input::default();
     }
 
-    fn apart(foreseen: &Me, right: &Me) -> Apart {
-        let [x, y] = [0, 1].map(|axis| foreseen.at[axis].abs_diff(right.at[axis]) as f32);
+    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+        let [x, y] = [0, 1].map(|axis| predicted.at[axis].abs_diff(right.at[axis]) as f32);
         let distance = maths::sqrt(x * x + y * y);
         let per_second = (SPEED * Catch::RATE.per_second() as i32) as f32;
         let speed = if right.walks { per_second } else { 0.0 };
-        Apart { distance, speed, snaps: distance > SNAP }
+        PredictionError { distance, speed, snaps: distance > SNAP }
     }
 
     fn events(&self, events: &mut Events<Caught>) {

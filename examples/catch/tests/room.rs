@@ -13,7 +13,7 @@ const SETUP: Setup = Setup { seed: 7, coins: 200 };
 
 /// The same bot as everywhere.
 fn act(view: &View<Catch>, tick: Tick) -> Input {
-    view.foreseen().map_or(Input::default(), |(_, own)| pilot(own, view.newest(), tick, SETUP.seed))
+    view.predicted().map_or(Input::default(), |(_, own)| pilot(own, view.newest(), tick, SETUP.seed))
 }
 
 /// How often whom heard a coin being caught.
@@ -44,7 +44,7 @@ fn three_play_over_a_bad_network() {
         // What it caught, it heard of.
         let caught = u32::from(game.players[&seat].coins);
         assert!(caught > 10 && heard.0[&seat] + 2 >= caught, "{seat} caught {caught} and heard {heard:?}");
-        // It was where it was foreseen to be, give or take a few hundredths of a second.
+        // It was where it was predicted to be, give or take a few hundredths of a second.
         let errors = view.stats().errors;
         assert!(errors.compared > 300 && errors.mean_ms() < 10.0, "{errors:?}");
         // It knows its own worth and nobody else's, and the coins around it.

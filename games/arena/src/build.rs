@@ -1,7 +1,7 @@
 //! The feature "build": structures on tiles, who may put and take them, and previews of what might come.
 //!
 //! A player says what they would build ([`Action::Preview`]), builds it ([`Action::Place`]) or takes their own away again
-//! ([`Action::Remove`]). The host decides in the order in which players asked; a player's own screen foresees the answer with the
+//! ([`Action::Remove`]). The host decides in the order in which players asked; a player's own screen predicts the answer with the
 //! same two functions, `place` and `take_away`.
 
 use postcard_schema::Schema;
@@ -174,8 +174,8 @@ pub(crate) fn rest(own: &mut Own) {
     own.busy = own.busy.saturating_sub(1);
 }
 
-/// What a player's own screen foresees of an action.
-pub(crate) fn foresee(own: &mut Own, action: Action, around: &impl Around) {
+/// What a player's own screen predicts of an action.
+pub(crate) fn predict(own: &mut Own, action: Action, around: &impl Around) {
     match action {
         Action::Place(tile, kind) => _ = place(own, tile, kind, around),
         Action::Remove(tile) => _ = take_away(own, tile, around),

@@ -4,7 +4,9 @@
 
 use alloc::vec::Vec;
 
-use sametick_sim::replica::{self, Apart, Audience, Entity, Events, Hosted, Parts, Promise, Scene, ViewId};
+use sametick_sim::replica::{
+    self, Audience, Entity, Events, Hosted, Parts, PredictionError, Promise, Scene, ViewId,
+};
 use sametick_sim::{Seat, TickRate};
 
 use crate::around::Known;
@@ -25,7 +27,7 @@ pub const MAX_KNOWN_SEATS: u16 = 64;
 /// How far sounds are heard: as far as their makers are seen well.
 const EARSHOT: f32 = 24.0 * UNIT as f32;
 
-/// What is foreseen wrongly by more than this is mended at once.
+/// What is predicted wrongly by more than this is mended at once.
 const SNAP: i64 = 3 * UNIT as i64 / 2;
 
 /// The map as such. There is one, with the number 0.
@@ -169,21 +171,21 @@ impl Hosted for Arena {
         movement::go(own, motion, &known);
         build::rest(own);
         if let Some(action) = input.action {
-            build::foresee(own, action, &known);
+            build::predict(own, action, &known);
         }
         projectile::fires(own);
         presence::settle(own);
         presence::waits(own);
     }
 
-    fn apart(foreseen: &Own, right: &Own) -> Apart {
-        let far = square(way(foreseen.at, right.at));
+    fn apart(predicted: &Own, right: &Own) -> PredictionError {
+        let far = square(way(predicted.at, right.at));
         // Nobody walks from where they fell to where they appear again.
-        let is_same_life = foreseen.is_alive() && right.is_alive();
-        let snaps = far > SNAP * SNAP || foreseen.is_alive() != right.is_alive();
+        let is_same_life = predicted.is_alive() && right.is_alive();
+        let snaps = far > SNAP * SNAP || predicted.is_alive() != right.is_alive();
         let walks = is_same_life && right.frozen == 0 && !Walk::of_code(right.walk).is_still();
         let speed = if walks { SPEED * RATE.per_second() as i32 } else { 0 };
-        Apart { distance: sametick_sim::maths::sqrt(far as f32), speed: speed as f32, snaps }
+        PredictionError { distance: sametick_sim::maths::sqrt(far as f32), speed: speed as f32, snaps }
     }
 
     fn events(&self, events: &mut Events<Event>) {

@@ -40,7 +40,7 @@
 //! # Four features
 //!
 //! [`presence`], [`movement`], [`build`] and [`projectile`] each have their rules in one module, and what is seen of them in
-//! [`entities`]. What a player's own screen foresees is [`Own`], with the very functions of the step.
+//! [`entities`]. What a player's own screen predicts is [`Own`], with the very functions of the step.
 //!
 //! # Playing it
 //!

@@ -1,7 +1,7 @@
 //! The feature "movement": walking, sliding along what stands in the way, and making room for each other.
 //!
 //! A tick of it has two halves. First everyone's motion is found: the walk, and a push away from whoever is too close. Then
-//! everyone moves. So nobody's turn comes before anybody else's, and what a player's own screen foresees with `motion`
+//! everyone moves. So nobody's turn comes before anybody else's, and what a player's own screen predicts with `motion`
 //! and `go` is what the host comes to.
 
 use crate::around::Around;

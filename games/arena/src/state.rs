@@ -55,7 +55,7 @@ pub struct Arena {
 /// Someone who plays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema)]
 pub struct Person {
-    /// What their own screen foresees.
+    /// What their own screen predicts.
     pub own: Own,
     /// How others push them in this step.
     pub push: At,
@@ -75,7 +75,7 @@ pub struct Person {
     pub fired: bool,
 }
 
-/// All of a player that is decided by what they do themselves: a screen foresees it with the code of the step.
+/// All of a player that is decided by what they do themselves: a screen predicts it with the code of the step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Schema, Entity)]
 #[entity(name = "own", feature = "movement")]
 pub struct Own {

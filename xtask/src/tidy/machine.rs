@@ -24,7 +24,7 @@ const HOSTS: &[&str] = &[
     concat!("static.rust-lang", ".org"),
 ];
 
-/// Words that make a host name a registry's, whoever runs it.
+/// RawMessage that make a host name a registry's, whoever runs it.
 const HOST_WORDS: &[&str] = &["registry", "mirror", "artifactory", "nexus"];
 
 pub fn check(tree: &Tree) -> Vec<Violation> {

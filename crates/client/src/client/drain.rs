@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use sametick_sim::Time;
 use sametick_wire::access::NO_ANSWER;
 use sametick_wire::closing::THROWN_OUT;
-use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::netem_carrier::{NetemCarrier, Way};
 use sametick_wire::{Carrier, Closed, link, side};
 
 use super::{Carried, Client, Output, SILENCE_US, STALL_US, Stage};
@@ -224,7 +224,7 @@ impl<S: Side> Client<S> {
             }
             _ => {}
         }
-        let trouble_at = self.trouble.as_ref().and_then(Trouble::next_at);
+        let trouble_at = self.trouble.as_ref().and_then(NetemCarrier::next_at);
         let own = [Some(silence_at), Some(beside_at).filter(|at| *at > self.now), leave_by];
         let all = own.into_iter().flatten().chain([link_at]).chain(side_at).chain(trouble_at);
         all.min().map(|at| self.wait_until(at))

@@ -81,7 +81,7 @@ impl Server for Room {
     }
 
     fn play(view: &View<Arena>) -> arena::Input {
-        let own = view.foreseen().map(|(_, own)| pilot(own, view.newest(), view.tick(), 1));
+        let own = view.predicted().map(|(_, own)| pilot(own, view.newest(), view.tick(), 1));
         own.unwrap_or_default()
     }
 

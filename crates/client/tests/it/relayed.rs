@@ -1,9 +1,9 @@
 //! A relay as the server: pong in lockstep.
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::peer::{JoinAs, Peer};
 use sametick_lockstep::relay::{Input, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::session::Session;
-use sametick_lockstep::terms::Terms;
 use sametick_pong::{self as pong, Pong, Setup, autopilot};
 use sametick_sim::record::Leaving;
 use sametick_sim::{Game, Seat, StateHash, Tick, Time, to_canonical};
@@ -26,9 +26,9 @@ impl Relayed {
 }
 
 /// Here a pass is a player and a seat.
-fn terms_of(pass: &[u8]) -> Terms {
+fn terms_of(pass: &[u8]) -> SeatAssignment {
     let [player, seat] = pass else { panic!("{pass:?}") };
-    Terms {
+    SeatAssignment {
         player: PlayerId((*player).into()),
         name: format!("player {player}"),
         seat: Some(Seat((*seat).into())),

@@ -7,9 +7,9 @@ use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::access::{AccessKey, Source};
 use sametick_wire::closing::THROWN_OUT;
-use sametick_wire::hello::{Answer, Door, Hello, Knock};
+use sametick_wire::hello::{Answer, Hello, HelloOutcome, HelloVerifier};
 use sametick_wire::netem::Profile;
-use sametick_wire::trouble::{Trouble, Way};
+use sametick_wire::netem_carrier::{NetemCarrier, Way};
 use sametick_wire::{Carrier, Channel, LaneId, Link, Member, link};
 
 /// The first route carries datagrams, the second one stream, as in a browser.
@@ -77,7 +77,7 @@ struct Wire {
     owner: usize,
     attempt: Attempt,
     there: Option<There>,
-    net: Trouble<()>,
+    net: NetemCarrier<()>,
     /// Arrives at this time.
     hello: Option<(Time, Vec<u8>, Carrier)>,
     news: Vec<(Time, News)>,
@@ -105,7 +105,7 @@ pub struct Player<S: Side> {
 pub struct World<S: Server> {
     pub now: Time,
     pub server: S,
-    door: Door,
+    door: HelloVerifier,
     wires: Vec<Wire>,
     pub players: Vec<Player<S::Side>>,
     pub records: Vec<Record>,
@@ -122,7 +122,7 @@ impl<S: Server> World<S> {
         World {
             now,
             server: S::new(now, 1, seed),
-            door: Door::new(AccessKey::open()),
+            door: HelloVerifier::new(AccessKey::open()),
             wires: vec![],
             players: vec![],
             records: vec![],
@@ -247,7 +247,9 @@ impl<S: Server> World<S> {
                 } else if !blocked && !wire.swallows {
                     let source = Source::proven(core::net::Ipv4Addr::LOCALHOST.into());
                     let knock = door.knock(unix_s(*now), source, &bytes);
-                    let Knock::Proven(proven) = knock else { panic!("a fresh and honest hello: {knock:?}") };
+                    let HelloOutcome::Proven(proven) = knock else {
+                        panic!("a fresh and honest hello: {knock:?}")
+                    };
                     let member = Member(*next_member);
                     *next_member += 1;
                     server.open(*now, member, &proven.hello);
@@ -351,7 +353,7 @@ impl<S: Server> World<S> {
                     player.dials.push(route);
                     let seed = self.seed ^ (u64::from(attempt.0) << 8) ^ number as u64;
                     let hello = Some((now.plus_micros(WAY_US), buf.clone(), ROUTES[route]));
-                    let net = Trouble::new(profile, seed);
+                    let net = NetemCarrier::new(profile, seed);
                     let (there, news) = (None, vec![]);
                     let (swallows, hung_up) = (false, false);
                     self.wires.push(Wire {
@@ -446,7 +448,7 @@ fn at(wires: &mut [Wire], member: Member) -> Option<&mut There> {
 fn drain_link<S: Server>(
     there: &mut There,
     server: &mut S,
-    net: &mut Trouble<()>,
+    net: &mut NetemCarrier<()>,
     now: Time,
     swallows: bool,
 ) {

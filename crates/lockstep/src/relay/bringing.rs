@@ -9,12 +9,12 @@ use sametick_sim::Time;
 use sametick_wire::{Channel, Malformed};
 
 use super::{JOIN_FIRST, MAX_TOTAL_HISTORY, Member, NO_ROOM, Output, Relay, SessionKey, facts_of};
+use crate::assignment::JoinRequest;
 use crate::gathering::{Gathering, MOST_ALONE, Step};
 use crate::kept::Kept;
 use crate::message::{self, Bring, Join, ToRelay};
 use crate::rows::Table;
 use crate::session::{Save, Session, SessionId, refuse, send};
-use crate::terms::Wish;
 
 /// So many copies are taken at once, of all sessions together.
 pub const MAX_BRINGING: usize = 64;
@@ -227,7 +227,7 @@ impl Relay {
     }
 
     /// Those who wait for a session, who wait no longer.
-    pub(super) fn take_waiting(&mut self, key: &SessionKey) -> Vec<(Member, Wish)> {
+    pub(super) fn take_waiting(&mut self, key: &SessionKey) -> Vec<(Member, JoinRequest)> {
         let waiting = self.looked_for.remove(key).unwrap_or_default();
         for (member, _) in &waiting {
             if let Some(door) = self.doors.get_mut(member) {
@@ -238,7 +238,7 @@ impl Relay {
     }
 
     /// Those who have waited for a session come in, if there is room for it.
-    pub(super) fn let_in(&mut self, waiting: &[(Member, Wish)], id: Option<SessionId>) {
+    pub(super) fn let_in(&mut self, waiting: &[(Member, JoinRequest)], id: Option<SessionId>) {
         for (member, wish) in waiting {
             match id {
                 Some(id) => self.enter(id, *member, wish),

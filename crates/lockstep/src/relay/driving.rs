@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 
 use super::{Member, Output, Relay, SessionId, SessionKey};
-use crate::terms::Terms;
+use crate::assignment::SeatAssignment;
 
 impl Relay {
     /// Whoever has joined already has done so as they were.
-    pub(super) fn assign(&mut self, member: Member, terms: Terms) {
+    pub(super) fn assign(&mut self, member: Member, assignment: SeatAssignment) {
         if let Some(door) = self.doors.get_mut(&member).filter(|door| !door.waits && door.session.is_none()) {
-            door.terms = Some(terms);
+            door.assignment = Some(assignment);
         }
     }
 

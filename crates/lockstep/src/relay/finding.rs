@@ -2,12 +2,12 @@
 
 use super::bringing::Number;
 use super::{Found, MAX_SESSIONS, Member, NO_ROOM, Output, Relay, SessionId, SessionKey};
+use crate::assignment::JoinRequest;
 use crate::session::{JoinError, MAX_MEMBERS, refuse};
-use crate::terms::Wish;
 
 impl Relay {
     /// Somebody wants into a session that is not running.
-    pub(super) fn look_for(&mut self, member: Member, wish: Wish) {
+    pub(super) fn look_for(&mut self, member: Member, wish: JoinRequest) {
         let Some(door) = self.doors.get_mut(&member) else { return };
         let is_new = !self.looked_for.contains_key(&door.key);
         let has_room = self.looked_for.len() < MAX_SESSIONS;

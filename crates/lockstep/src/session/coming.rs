@@ -8,16 +8,16 @@ use sametick_wire::Channel;
 use sametick_wire::claims::{HOLD_US, Hold};
 use sametick_wire::identity::PlayerId;
 
-use crate::chair::Chair;
+use crate::assignment::JoinRequest;
 use crate::facts::{Facts, JoinError};
 use crate::message::{self, About, Seated, ToPeer};
 use crate::relay::Output;
+use crate::seat_slot::SeatSlot;
 use crate::session::placing::Place;
 use crate::session::{
     CAME_BACK, JOIN_PATIENCE_US, MAX_MEMBERS, Member, Membership, Out, START_DELAY_US, Session, Source,
     Stage, send,
 };
-use crate::terms::Wish;
 
 impl Session {
     /// A peer wants to take part.
@@ -25,11 +25,11 @@ impl Session {
         &mut self,
         now: Time,
         member: Member,
-        wish: &Wish,
+        wish: &JoinRequest,
         out: &mut Out,
     ) -> Result<(), JoinError> {
         let join = &wish.join;
-        self.is_on_terms |= wish.player.is_some();
+        self.is_on_assignment |= wish.player.is_some();
         if join.game != self.facts.game {
             return Err(JoinError::Game);
         }
@@ -79,28 +79,28 @@ impl Session {
     }
 
     /// Somebody sits down, or has come back to where it sits.
-    fn sit(&mut self, now: Time, member: Member, wish: &Wish, place: Place, out: &mut Out) {
+    fn sit(&mut self, now: Time, member: Member, wish: &JoinRequest, place: Place, out: &mut Out) {
         let Some(seat) = place.seat else { return };
         let Some(before) = place.as_whom else {
-            self.chairs[seat.index()] = Some(Chair::new(member, wish.player));
+            self.seat_slots[seat.index()] = Some(SeatSlot::new(member, wish.player));
             self.holds.clear(seat);
             self.agreement.on_joined();
             return;
         };
         self.hand_over(now, (seat, before), member, out);
-        if let Some(chair) = &mut self.chairs[seat.index()] {
+        if let Some(seat_slot) = &mut self.seat_slots[seat.index()] {
             let claim = wish.join.resume.map(|resume| resume.claim).filter(|claim| claim.seat == Some(seat));
-            chair.sat = chair.sat.or(claim.map(|claim| claim.since));
-            chair.player = wish.player;
+            seat_slot.sat = seat_slot.sat.or(claim.map(|claim| claim.since));
+            seat_slot.player = wish.player;
         }
     }
 
     /// Somebody has come back before its last link was found to be dead: that one is closed.
     fn hand_over(&mut self, now: Time, (seat, from): (Seat, Member), to: Member, out: &mut Out) {
         let closed = self.history.last();
-        let Some(chair) = &mut self.chairs[seat.index()] else { return };
-        let (before, was_vacant) = (chair.member, chair.vacant);
-        chair.hand_over(from, to, closed);
+        let Some(seat_slot) = &mut self.seat_slots[seat.index()] else { return };
+        let (before, was_vacant) = (seat_slot.member, seat_slot.vacant);
+        seat_slot.hand_over(from, to, closed);
         if !was_vacant && self.members.remove(&before).is_some() {
             self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, before, out));
             self.on_giver_left(now, before, out);
@@ -205,11 +205,11 @@ impl Session {
         self.compare(out, |agreement, floor, out| agreement.on_left(now, floor, member, out));
         self.on_giver_left(now, member, out);
         if let Some(seat) = membership.seat {
-            match &mut self.chairs[seat.index()] {
+            match &mut self.seat_slots[seat.index()] {
                 // Nobody has seen it come.
-                chair if self.epoch.is_none() => *chair = None,
-                Some(chair) => {
-                    chair.leaving = Some(why);
+                seat_slot if self.epoch.is_none() => *seat_slot = None,
+                Some(seat_slot) => {
+                    seat_slot.leaving = Some(why);
                     self.hold(now, member, membership.player, seat, why);
                 }
                 None => {}

@@ -4,13 +4,13 @@ use sametick_sim::record::Leaving;
 use sametick_sim::{Seat, Time};
 use sametick_wire::identity::PlayerId;
 
+use crate::assignment::JoinRequest;
 use crate::facts::JoinError;
 use crate::message::{Join, Resume};
 use crate::planted::{self, Bug};
 use crate::relay::Output;
 use crate::rows::MAX_SEATS;
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, SEAT_GIVEN, Session};
-use crate::terms::Wish;
 
 /// Where somebody takes part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Session {
         &mut self,
         now: Time,
         member: Member,
-        wish: &Wish,
+        wish: &JoinRequest,
         resume: Option<&Resume>,
         out: &mut Out,
     ) -> Result<Option<Place>, JoinError> {
@@ -78,14 +78,14 @@ impl Session {
         let Some(seat) = join.seat else { return Ok(Some(Place::default())) };
         let place = Place { seat: Some(seat), as_whom: None };
         let is_there = seat.0 < self.facts.seats;
-        let chair = self.chairs.get(seat.index()).filter(|_| is_there).ok_or(JoinError::Taken)?;
-        let Some(chair) = chair else { return Ok(Some(place)) };
-        if chair.vacant || chair.player == Some(player) {
-            let claimed = join.resume.filter(|_| chair.vacant).map(|resume| Member(resume.claim.member));
-            return Ok(Some(Place { as_whom: claimed.or(Some(chair.member)), ..place }));
+        let seat_slot = self.seat_slots.get(seat.index()).filter(|_| is_there).ok_or(JoinError::Taken)?;
+        let Some(seat_slot) = seat_slot else { return Ok(Some(place)) };
+        if seat_slot.vacant || seat_slot.player == Some(player) {
+            let claimed = join.resume.filter(|_| seat_slot.vacant).map(|resume| Member(resume.claim.member));
+            return Ok(Some(Place { as_whom: claimed.or(Some(seat_slot.member)), ..place }));
         }
-        if chair.leaving.is_none() {
-            let other = chair.member;
+        if seat_slot.leaving.is_none() {
+            let other = seat_slot.member;
             if other > member {
                 return Err(JoinError::Taken);
             }
@@ -93,7 +93,7 @@ impl Session {
             out.push_bare(Output::Kick(other, SEAT_GIVEN));
         }
         // The game sees first that the seat was left.
-        Ok(self.chairs[seat.index()].is_none().then_some(place))
+        Ok(self.seat_slots[seat.index()].is_none().then_some(place))
     }
 
     /// Ends the link over which a player takes part elsewhere than on this seat, or is about to take part. A later one than this
@@ -130,15 +130,16 @@ impl Session {
 
     /// Where the one who comes back still sits, as far as the game knows, and who it was when it was last told.
     fn claimed_seat(&self, resume: &Resume, to: Member) -> Option<(Seat, Member)> {
-        let mut chairs = (0..).map(Seat).zip(&self.chairs);
-        chairs.find_map(|(seat, chair)| {
+        let mut seat_slots = (0..).map(Seat).zip(&self.seat_slots);
+        seat_slots.find_map(|(seat, seat_slot)| {
             // What comes late over a link that was given up ends no later one.
-            let chair = chair.as_ref().filter(|chair| chair.member < to && chair.player.is_none())?;
-            if chair.vacant {
-                let is_its = resume.claim.seat == Some(seat) && self.has_sat_on(chair, resume);
+            let seat_slot =
+                seat_slot.as_ref().filter(|seat_slot| seat_slot.member < to && seat_slot.player.is_none())?;
+            if seat_slot.vacant {
+                let is_its = resume.claim.seat == Some(seat) && self.has_sat_on(seat_slot, resume);
                 return is_its.then_some((seat, Member(resume.claim.member)));
             }
-            let mut known = [Some(chair.member), chair.before].into_iter().flatten();
+            let mut known = [Some(seat_slot.member), seat_slot.before].into_iter().flatten();
             let is_good = |member| self.is_claim_of(&resume.claim, member) || planted::has(Bug::AnyClaim);
             Some((seat, known.find(|member| is_good(*member))?))
         })
@@ -152,13 +153,13 @@ impl Session {
         let is_vacated = |seat: &Seat| self.holds.of(now, *seat).is_some_and(|hold| hold.member.is_none());
         let vacated = || claim.seat.filter(|seat| self.is_earlier(claim) && is_vacated(seat));
         let seat = hold.map(|hold| hold.seat).or_else(vacated);
-        seat.filter(|seat| self.chairs[seat.index()].is_none())
+        seat.filter(|seat| self.seat_slots[seat.index()].is_none())
     }
 
     /// A free seat: the one that is wished for, or, where the wish is no condition, any.
     fn free_seat(&self, now: Time, wish: Option<Seat>, or_any: bool) -> Result<Seat, JoinError> {
         let all = (0..self.facts.seats.min(MAX_SEATS as u16)).map(Seat);
-        let free = all.filter(|seat| self.chairs[seat.index()].is_none());
+        let free = all.filter(|seat| self.seat_slots[seat.index()].is_none());
         let wished = wish.and_then(|wish| free.clone().find(|seat| *seat == wish));
         match wish {
             Some(_) if wished.is_some() || !or_any => wished.ok_or(JoinError::Taken),

@@ -8,7 +8,7 @@ use sametick_sim::{Inputs, Seat, Tick, Time};
 use sametick_wire::claims::{HOLD_US, Hold};
 use sametick_wire::{Channel, Malformed};
 
-use crate::chair::Chair;
+use crate::assignment::JoinRequest;
 use crate::facts::JoinError;
 use crate::history::{Excerpt, SEGMENT_TICKS};
 use crate::kept::Kept;
@@ -16,8 +16,8 @@ use crate::message::{Claim, GIVEN_TICKS, RECENT_TICKS, Resume, ToPeer};
 use crate::planted::{self, Bug};
 use crate::relay::{Output, RelayConfig};
 use crate::rows::{MAX_SEATS, Opaque, Table};
+use crate::seat_slot::SeatSlot;
 use crate::session::{CAME_BACK, MAX_MEMBERS, Member, Out, START_DELAY_US, Session, SessionId, refuse, send};
-use crate::terms::Wish;
 
 /// Reports of those who sat there are waited for so long, from the first on.
 pub const REPORTS_US: u64 = 2_000_000;
@@ -57,7 +57,7 @@ pub(super) struct Origin {
 pub(super) struct Returning {
     /// How long, if anybody is there.
     until: Option<Time>,
-    waiting: Vec<(Member, Wish)>,
+    waiting: Vec<(Member, JoinRequest)>,
     asking: Option<Asking>,
 }
 
@@ -154,16 +154,16 @@ impl Session {
 
     /// The claim of somebody who is let in.
     pub(super) fn claim_of(&self, member: Member, seat: Option<Seat>) -> Claim {
-        let chair = seat.and_then(|seat| Some((seat, self.chairs[seat.index()].as_ref()?)));
+        let seat_slot = seat.and_then(|seat| Some((seat, self.seat_slots[seat.index()].as_ref()?)));
         // Whoever has just sat down will be seen in the next tick.
         let next = self.history.last().next();
-        let place = chair.map(|(seat, chair)| (seat, chair.sat.unwrap_or(next)));
+        let place = seat_slot.map(|(seat, seat_slot)| (seat, seat_slot.sat.unwrap_or(next)));
         Claim::new(&self.claims, member, place, (self.origin.restarts, self.origin.from))
     }
 
     /// Whether somebody is who sat there when the relay went down: nobody has sat down since it did, as far as can be told.
-    pub(super) fn has_sat_on(&self, chair: &Chair, resume: &Resume) -> bool {
-        let is_its = match chair.sat {
+    pub(super) fn has_sat_on(&self, seat_slot: &SeatSlot, resume: &Resume) -> bool {
+        let is_its = match seat_slot.sat {
             Some(sat) => sat == resume.claim.since,
             None => resume.have >= self.origin.scanned_after,
         };
@@ -230,7 +230,7 @@ impl Session {
         &mut self,
         now: Time,
         member: Member,
-        wish: &Wish,
+        wish: &JoinRequest,
         out: &mut Out,
     ) -> Result<(), JoinError> {
         let Some(returning) = &mut self.returning else { return Ok(()) };
@@ -240,8 +240,8 @@ impl Session {
         // Whoever has come twice waits once.
         let (player, claim) = (wish.player, wish.join.resume.map(|resume| resume.claim));
         let claim = claim.filter(|claim| player.is_none() && claim.is_true(&self.claims));
-        let is_claimed = |it: &Wish| claim.is_some() && it.join.resume.map(|it| it.claim) == claim;
-        let is_same = |it: &Wish| it.player == player && (player.is_some() || is_claimed(it));
+        let is_claimed = |it: &JoinRequest| claim.is_some() && it.join.resume.map(|it| it.claim) == claim;
+        let is_same = |it: &JoinRequest| it.player == player && (player.is_some() || is_claimed(it));
         let before = returning.waiting.iter().find(|(_, it)| is_same(it)).map(|(before, _)| *before);
         returning.waiting.push((member, wish.without_setup()));
         if let Some(before) = before {
@@ -254,7 +254,8 @@ impl Session {
 
     /// Whether seats are about to be left by those who did not come back, and somebody may wait for one.
     pub(super) fn may_defer(&self) -> bool {
-        self.deferred.len() < MAX_MEMBERS && self.chairs.iter().flatten().any(|chair| chair.vacant)
+        self.deferred.len() < MAX_MEMBERS
+            && self.seat_slots.iter().flatten().any(|seat_slot| seat_slot.vacant)
     }
 
     /// Seats that nobody came back to are free: those who wait for one are let in.
@@ -441,7 +442,7 @@ impl Session {
         self.sent_table = self.history.table().clone();
         let joins = self.last_joins();
         for seat in self.history.table().taken() {
-            self.chairs[seat.index()] = Some(Chair::vacated(joins[seat.index()]));
+            self.seat_slots[seat.index()] = Some(SeatSlot::vacated(joins[seat.index()]));
         }
         self.want_save_to_go_on(out);
         let mut waiting = returning.waiting;
@@ -455,9 +456,9 @@ impl Session {
                 refuse(out, member, error.text());
             }
         }
-        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
-            let Some(chair) = chair.as_mut().filter(|chair| chair.vacant) else { continue };
-            chair.leaving = Some(Leaving::TimedOut);
+        for (seat, seat_slot) in (0..).map(Seat).zip(&mut self.seat_slots) {
+            let Some(seat_slot) = seat_slot.as_mut().filter(|seat_slot| seat_slot.vacant) else { continue };
+            seat_slot.leaving = Some(Leaving::TimedOut);
             let until = now.plus_micros(HOLD_US);
             self.holds.push(Hold {
                 seat,

@@ -441,7 +441,7 @@ impl Session {
     fn save_end(&mut self, now: Time, out: &mut Out) {
         let closed = self.history.last();
         let look = Look { ending: true, ..Look::at(now, self.facts.rate, closed) };
-        let is_over = self.chairs.iter().all(Option::is_none) && !self.saves.ended;
+        let is_over = self.seat_slots.iter().all(Option::is_none) && !self.saves.ended;
         let is_over = is_over && self.saves.compaction.has_store();
         if is_over && self.saves.compaction.due(&look).is_some() {
             self.saves.ended = true;

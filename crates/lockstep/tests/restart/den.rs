@@ -1,11 +1,11 @@
 //! A relay that is started again with what its log has, and what comes of what happens to it.
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::history::History;
 use sametick_lockstep::message::{self, Claim, Join, Resume, ToPeer, ToRelay};
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Facts, Member, START_DELAY_US};
-use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{BuildId, Inputs, SchemaHash, Seat, Tick, Time};
 use sametick_wire::Channel;
@@ -130,11 +130,11 @@ impl Den {
         self.handle(Input::Message(Member(member), Channel::Control, &bytes))
     }
 
-    /// A link that takes part on terms, though it asks to sit anywhere in another kind of session.
-    pub fn join_on(&mut self, member: u64, terms: Terms, resume: Option<Resume>) -> Came {
+    /// A link that takes part on assignment, though it asks to sit anywhere in another kind of session.
+    pub fn join_on(&mut self, member: u64, assignment: SeatAssignment, resume: Option<Resume>) -> Came {
         let schema = SchemaHash::from_bytes([3; SchemaHash::LEN]);
         let opened = self.handle(Input::Opened(Member(member), key(), schema));
-        let came = opened.and(self.handle(Input::Assigned(Member(member), terms)));
+        let came = opened.and(self.handle(Input::Assigned(Member(member), assignment)));
         let join = Join { setup: vec![9; 9], seed: 9, seats: 2, wait_for: 9, listed: false, ..join(member) };
         let bytes = message::to_bytes(&ToRelay::Join(Join { resume, ..join }));
         came.and(self.handle(Input::Message(Member(member), Channel::Control, &bytes)))

@@ -10,7 +10,7 @@ use sametick_wire::Member;
 use sametick_wire::identity::PlayerId;
 
 use super::joining::CAME_BACK;
-use super::{Chair, Host, Output};
+use super::{Host, Output, SeatSlot};
 use crate::message::Join;
 
 /// What somebody is told whose seat was given to another player.
@@ -30,17 +30,18 @@ impl<G: Hosted> Host<G> {
     ) -> Result<Option<Option<Seat>>, &'static str> {
         self.end_other_link(member, player, seat)?;
         let Some(seat) = seat else { return self.place_to_look().map(Some) };
-        let Some(chair) = self.chairs.get_mut(seat.index()).ok_or(NO_SEAT)? else {
+        let Some(seat_slot) = self.seat_slots.get_mut(seat.index()).ok_or(NO_SEAT)? else {
             let held = self.take_held(seat, player);
-            self.chairs[seat.index()] = Some(Box::new(Chair::new(member, Some(player))));
+            self.seat_slots[seat.index()] = Some(Box::new(SeatSlot::new(member, Some(player))));
             self.keeping.seat(member, seat, held);
             return Ok(Some(Some(seat)));
         };
-        let (old, is_their_own) = (chair.member, chair.player == Some(player) || chair.is_absent());
-        match chair.leaving {
+        let (old, is_their_own) =
+            (seat_slot.member, seat_slot.player == Some(player) || seat_slot.is_absent());
+        match seat_slot.leaving {
             // A player who is back before the game knows that they left has never gone.
-            _ if is_their_own && chair.can_be_taken_again() => {
-                (chair.member, chair.player, chair.leaving) = (member, Some(player), None);
+            _ if is_their_own && seat_slot.can_be_taken_again() => {
+                (seat_slot.member, seat_slot.player, seat_slot.leaving) = (member, Some(player), None);
                 self.take_held(seat, player);
                 self.keeping.holds.clear(seat);
                 Ok(Some(Some(seat)))

@@ -9,7 +9,7 @@ use super::cost::{self, Cost};
 use super::grid::{Found, Grid};
 use super::refresh::Refresh;
 use super::scenery::Scenery;
-use crate::snapshot::{Known, Layout, Mark, Snapshot};
+use crate::snapshot::{KnownEntities, Layout, Mark, Snapshot};
 
 /// Whoever is in a zone stays in it until so much farther away than its edge: nobody flickers on a border.
 const HYSTERESIS: f32 = 1.1;
@@ -60,7 +60,7 @@ pub(crate) struct Surroundings<'a> {
     pub cadences: &'a [Cadence],
     pub tick: Tick,
     pub eye: Option<[f32; 3]>,
-    /// The codes of what the view foresees.
+    /// The codes of what the view predicts.
     pub own: Option<&'a [i32]>,
     /// Bytes that the coded rest may have.
     pub budget: usize,
@@ -411,7 +411,7 @@ impl Choice {
         left_out > 0
     }
 
-    /// What is foreseen is always told.
+    /// What is predicted is always told.
     fn build_own(&self, latest: &Snapshot, around: &Surroundings<'_>, target: &mut Snapshot) {
         let (Some(own), Some(known), Some(table)) =
             (around.own, latest.tables.last(), target.tables.last_mut())
@@ -442,7 +442,7 @@ impl Choice {
 }
 
 /// The mark of an entity in a table, for entities that are looked for in the order of their numbers; `at` is its index then.
-fn mark_of<'a>(table: &'a Known, at: &mut usize, id: u32) -> Option<&'a Mark> {
+fn mark_of<'a>(table: &'a KnownEntities, at: &mut usize, id: u32) -> Option<&'a Mark> {
     while table.marks().get(*at).is_some_and(|mark| mark.id < id) {
         *at += 1;
     }

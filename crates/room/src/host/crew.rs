@@ -29,7 +29,7 @@ struct Sent {
 }
 
 /// The updates that something can still be coded against.
-struct Shelf {
+struct SentUpdates {
     /// The oldest first: the base, if there is one, and all since.
     sent: VecDeque<Sent>,
     /// Whether everybody has the first.
@@ -41,7 +41,7 @@ struct Shelf {
     family: Family,
 }
 
-impl Shelf {
+impl SentUpdates {
     /// What was sent last.
     fn latest(&self) -> &Snapshot {
         self.sent.back().map_or(&self.nothing, |sent| &sent.snapshot)
@@ -123,7 +123,7 @@ pub(crate) struct Crew {
     needed: u32,
     /// The tick of the last update.
     newest: Tick,
-    shelf: Shelf,
+    shelf: SentUpdates,
     in_flight: InFlight,
     choice: Choice,
     /// Lossy events since the last update, coded; each ends where the list says, with its tick.
@@ -138,7 +138,7 @@ impl Crew {
             members: [None; MAX_CREW],
             needed: 0,
             newest: Tick::ZERO,
-            shelf: Shelf {
+            shelf: SentUpdates {
                 sent: VecDeque::new(),
                 known: false,
                 in_flight_base: None,
@@ -286,7 +286,7 @@ impl Crew {
                 shelf.forget();
                 choice.plan((shelf.latest(), shelf.known()), *view, around, false);
             } else {
-                // Not even what the view foresees of itself fits.
+                // Not even what the view predicts of itself fits.
                 fresh.snapshot.clear();
                 fresh.snapshot.tick = around.tick;
                 shelf.encode(fresh, out);

@@ -19,17 +19,17 @@ impl<G: Hosted> Host<G> {
         self.inputs.clear();
         self.gather_brought();
         self.arrived.clear();
-        for (seat, chair) in (0..).map(Seat).zip(&mut self.chairs) {
-            let Some(chair) = chair else { continue };
+        for (seat, seat_slot) in (0..).map(Seat).zip(&mut self.seat_slots) {
+            let Some(seat_slot) = seat_slot else { continue };
             self.inputs.omit(seat);
-            if chair.joined {
+            if seat_slot.joined {
                 self.inputs.join(seat);
             }
-            if chair.leaving.is_some() {
+            if seat_slot.leaving.is_some() {
                 self.inputs.leave(seat);
             }
-            if let Some((meant, input)) = chair.take::<G>(tick) {
-                let clock = self.who.get(&chair.member).map(|who| who.clock).unwrap_or_default();
+            if let Some((meant, input)) = seat_slot.take::<G>(tick) {
+                let clock = self.who.get(&seat_slot.member).map(|who| who.clock).unwrap_or_default();
                 let made_us = clock.made_us(self.now, G::RATE, meant);
                 self.arrived.push(Arrived { made_us, meant, seat, input });
             }

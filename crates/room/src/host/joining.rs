@@ -12,7 +12,7 @@ use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Malformed, Member, control};
 
 use super::crew::Crew;
-use super::{Chair, Clock, CrewId, Host, Output, Who};
+use super::{Clock, CrewId, Host, Output, SeatSlot, Who};
 use crate::message::{Join, Seated, ToView, Welcome};
 
 /// So many may only look on: fewer than the crews of a view have places.
@@ -96,13 +96,13 @@ impl<G: Hosted> Host<G> {
         if let Some(seat) = last.filter(|seat| self.stay(*seat, member, player, join.resume)) {
             return Ok(Some(seat));
         }
-        let is_free = |seat: &Seat| self.chairs.get(seat.index()).is_some_and(Option::is_none);
-        let free = (0..self.chairs.len() as u16).map(Seat).filter(is_free);
+        let is_free = |seat: &Seat| self.seat_slots.get(seat.index()).is_some_and(Option::is_none);
+        let free = (0..self.seat_slots.len() as u16).map(Seat).filter(is_free);
         let wish =
             wish.flatten().filter(|seat| is_free(seat) && self.keeping.holds.of(self.now, *seat).is_none());
         let any = || self.keeping.holds.free_among(self.now, free);
         let seat = last.filter(is_free).or(wish).or_else(any).ok_or(ROOM_IS_FULL)?;
-        self.chairs[seat.index()] = Some(Box::new(Chair::new(member, player)));
+        self.seat_slots[seat.index()] = Some(Box::new(SeatSlot::new(member, player)));
         self.keeping.seat(member, seat, held.map(|(_, kept)| kept));
         Ok(Some(seat))
     }
@@ -112,8 +112,8 @@ impl<G: Hosted> Host<G> {
         self.who.remove(&old);
         self.disembark(old);
         self.outbox.push_bare(Output::Close(old, CAME_BACK));
-        if let Some(chair) = &mut self.chairs[seat.index()] {
-            (chair.member, chair.player) = (member, player);
+        if let Some(seat_slot) = &mut self.seat_slots[seat.index()] {
+            (seat_slot.member, seat_slot.player) = (member, player);
         }
     }
 
@@ -125,10 +125,10 @@ impl<G: Hosted> Host<G> {
 
     /// A seat waits for somebody who was there before this host was.
     pub(super) fn hold(&mut self, seat: Seat, player: PlayerId, for_us: u64) {
-        if seat.index() < self.chairs.len() {
+        if seat.index() < self.seat_slots.len() {
             let until = self.now.plus_micros(for_us);
-            let absent = self.chairs[seat.index()].as_ref().filter(|chair| chair.is_absent());
-            let (member, player) = (absent.map(|chair| chair.member), Some(player));
+            let absent = self.seat_slots[seat.index()].as_ref().filter(|seat_slot| seat_slot.is_absent());
+            let (member, player) = (absent.map(|seat_slot| seat_slot.member), Some(player));
             let kept = member.map_or_else(Vec::new, |_| self.kept_of(seat));
             self.keeping.holds.push(Hold { seat, member, player, until, is_firm: true, kept });
         }
@@ -141,12 +141,13 @@ impl<G: Hosted> Host<G> {
             .holds
             .find(player, |gone| claim.is_some_and(|claim| self.claims.is_good(&claim, gone)));
         let last = hold.and_then(|hold| hold.member);
-        let its = |chair: &Chair| last == Some(chair.member);
-        let chair = self.chairs.get_mut(seat.index()).and_then(Option::as_mut);
-        let Some(chair) = chair.filter(|chair| chair.can_be_taken_again() && its(chair)) else {
+        let its = |seat_slot: &SeatSlot| last == Some(seat_slot.member);
+        let seat_slot = self.seat_slots.get_mut(seat.index()).and_then(Option::as_mut);
+        let Some(seat_slot) = seat_slot.filter(|seat_slot| seat_slot.can_be_taken_again() && its(seat_slot))
+        else {
             return false;
         };
-        (chair.member, chair.player, chair.leaving) = (member, player, None);
+        (seat_slot.member, seat_slot.player, seat_slot.leaving) = (member, player, None);
         self.keeping.holds.clear(seat);
         true
     }
@@ -200,9 +201,11 @@ impl<G: Hosted> Host<G> {
         let Some(who) = self.who.remove(&member) else { return };
         self.disembark(member);
         let Some(seat) = who.seat else { return };
-        if let Some(chair) = self.chairs[seat.index()].as_mut().filter(|chair| chair.member == member) {
-            chair.leaving = Some(why);
-            if chair.joined {
+        if let Some(seat_slot) =
+            self.seat_slots[seat.index()].as_mut().filter(|seat_slot| seat_slot.member == member)
+        {
+            seat_slot.leaving = Some(why);
+            if seat_slot.joined {
                 // The log has to know whom it speaks of, though they are gone before their first tick.
                 self.outbox.push_bare(Output::Record(Record::Joined {
                     tick: self.tick.next(),
@@ -234,30 +237,30 @@ impl<G: Hosted> Host<G> {
         if self.now < self.absent_until {
             return;
         }
-        for chair in self.chairs.iter_mut().flatten().filter(|chair| chair.is_absent()) {
-            chair.leaving.get_or_insert(Leaving::TimedOut);
+        for seat_slot in self.seat_slots.iter_mut().flatten().filter(|seat_slot| seat_slot.is_absent()) {
+            seat_slot.leaving.get_or_insert(Leaving::TimedOut);
         }
     }
 
     /// Says for the log who comes and goes in the next tick.
     pub(super) fn record_comings_and_goings(&mut self, tick: Tick) {
-        for (seat, chair) in (0..).map(Seat).zip(&self.chairs) {
-            let Some(chair) = chair else { continue };
-            if let Some(who) = self.who.get(&chair.member).filter(|_| chair.joined) {
+        for (seat, seat_slot) in (0..).map(Seat).zip(&self.seat_slots) {
+            let Some(seat_slot) = seat_slot else { continue };
+            if let Some(who) = self.who.get(&seat_slot.member).filter(|_| seat_slot.joined) {
                 let (name, commit) = (who.name.clone(), who.commit.clone());
                 self.outbox.push_bare(Output::Record(Record::Joined { tick, seat, name, commit }));
             }
-            if let Some(why) = chair.leaving {
+            if let Some(why) = seat_slot.leaving {
                 self.outbox.push_bare(Output::Record(Record::Left { tick, seat, why }));
             }
         }
     }
 
     /// After a tick nobody has just come, and who was going has gone.
-    pub(super) fn clear_chairs(&mut self) {
-        for chair in &mut self.chairs {
-            match chair {
-                Some(left) if left.leaving.is_some() => *chair = None,
+    pub(super) fn clear_seat_slots(&mut self) {
+        for seat_slot in &mut self.seat_slots {
+            match seat_slot {
+                Some(left) if left.leaving.is_some() => *seat_slot = None,
                 Some(stays) => stays.joined = false,
                 None => {}
             }
@@ -266,9 +269,11 @@ impl<G: Hosted> Host<G> {
 
     /// Whoever shares another view from now on is told everything of that.
     pub(super) fn follow_views(&mut self) {
-        for chair in 0..self.chairs.len() {
-            let seat = Seat(chair as u16);
-            let Some(member) = self.chairs[chair].as_ref().map(|chair| chair.member) else { continue };
+        for seat_slot in 0..self.seat_slots.len() {
+            let seat = Seat(seat_slot as u16);
+            let Some(member) = self.seat_slots[seat_slot].as_ref().map(|seat_slot| seat_slot.member) else {
+                continue;
+            };
             let view = self.state.view_of(seat);
             if self.who.get(&member).is_some_and(|who| who.crew.0 != view) {
                 self.disembark(member);

@@ -20,7 +20,7 @@ pub const SEATS_SAID_EVERY_US: u64 = 5_000_000;
 
 /// What is known of somebody before they join: from whoever drives the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known<'a> {
+pub struct KnownPlayer<'a> {
     /// Who they are.
     pub player: PlayerId,
     /// Where they sat, if that is to be theirs again.
@@ -36,7 +36,7 @@ pub struct Known<'a> {
 
 /// Something that is to be kept. The bytes are in the buffer that was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keepsake {
+pub enum Keepable {
     /// Of a player.
     Player {
         /// Who.
@@ -93,8 +93,8 @@ impl Keeping {
         Keeping { last: alloc::vec![Last::default(); seats], ..Keeping::default() }
     }
 
-    pub fn expect(&mut self, member: Member, known: &Known<'_>) {
-        let Known { player, seat, is_firm, kept, character } = *known;
+    pub fn expect(&mut self, member: Member, known: &KnownPlayer<'_>) {
+        let KnownPlayer { player, seat, is_firm, kept, character } = *known;
         let guest = Guest { player, seat, is_firm, kept: kept.to_vec(), character: character.to_vec() };
         self.guests.insert(member, guest);
     }
@@ -184,8 +184,8 @@ impl<G: Hosted> Host<G> {
             return;
         }
         let mut any = false;
-        for chair in 0..self.chairs.len() {
-            any |= self.keep_seat(Seat(chair as u16));
+        for seat_slot in 0..self.seat_slots.len() {
+            any |= self.keep_seat(Seat(seat_slot as u16));
         }
         let Keeping { parts, before, .. } = &mut self.keeping;
         core::mem::swap(parts, before);
@@ -195,9 +195,9 @@ impl<G: Hosted> Host<G> {
             any = true;
             match part {
                 Some(part) => {
-                    self.outbox.push(Output::Keep(Keepsake::Part(number)), |out| out.extend_from_slice(part));
+                    self.outbox.push(Output::Keep(Keepable::Part(number)), |out| out.extend_from_slice(part));
                 }
-                None => self.outbox.push_bare(Output::Keep(Keepsake::Gone(number))),
+                None => self.outbox.push_bare(Output::Keep(Keepable::Gone(number))),
             }
         });
         if any {
@@ -215,8 +215,9 @@ impl<G: Hosted> Host<G> {
 
     /// Says what has changed of whoever sits there, if it is known who that is.
     pub(super) fn keep_seat(&mut self, seat: Seat) -> bool {
-        let chair = self.chairs.get(seat.index()).and_then(Option::as_ref).filter(|chair| !chair.joined);
-        let who = chair.and_then(|chair| self.who.get(&chair.member));
+        let seat_slot =
+            self.seat_slots.get(seat.index()).and_then(Option::as_ref).filter(|seat_slot| !seat_slot.joined);
+        let who = seat_slot.and_then(|seat_slot| self.who.get(&seat_slot.member));
         let Some(player) = who.and_then(|who| who.player) else { return false };
         if self.keeping.is_bringing(seat) {
             // The game does not know yet what was kept: its own idea of the player must not replace that.
@@ -230,7 +231,7 @@ impl<G: Hosted> Host<G> {
         let is_recent = last.said_at.is_some_and(|at| now.micros_since(at) < SEATS_SAID_EVERY_US);
         let is_said = put(
             &mut self.outbox,
-            Keepsake::Player { player, seat, tick },
+            Keepable::Player { player, seat, tick },
             scratch,
             &mut last.player,
             !is_recent,
@@ -240,7 +241,7 @@ impl<G: Hosted> Host<G> {
         }
         scratch.clear();
         self.state.keep_character(seat, scratch);
-        put(&mut self.outbox, Keepsake::Character { player }, scratch, &mut last.character, false) || is_said
+        put(&mut self.outbox, Keepable::Character { player }, scratch, &mut last.character, false) || is_said
     }
 
     /// What is kept of whoever sits there, as it is now.
@@ -254,7 +255,7 @@ impl<G: Hosted> Host<G> {
 /// Says what is to be kept if it has changed, or if it is to be said `again` in any case. Returns whether it was said.
 fn put(
     outbox: &mut super::Outbox<Output>,
-    what: Keepsake,
+    what: Keepable,
     bytes: &[u8],
     last: &mut Vec<u8>,
     again: bool,

@@ -89,10 +89,10 @@ impl<G: Hosted> Host<G> {
             self.stats.update_bytes += self.bytes.len() as u64;
             for member in crew.members() {
                 let Some(who) = self.who.get_mut(&member) else { continue };
-                let chair = who.seat.and_then(|seat| self.chairs[seat.index()].as_mut());
-                let pace = chair.filter(|_| tick.ticks_since(who.paced) >= PACE_EVERY).map(|chair| {
+                let seat_slot = who.seat.and_then(|seat| self.seat_slots[seat.index()].as_mut());
+                let pace = seat_slot.filter(|_| tick.ticks_since(who.paced) >= PACE_EVERY).map(|seat_slot| {
                     who.paced = tick;
-                    chair.pace()
+                    seat_slot.pace()
                 });
                 self.stats.sent += 1;
                 self.outbox.push(Output::Send(member, Channel::State), |out| {

@@ -9,7 +9,7 @@ use sametick_wire::{Channel, control};
 
 use super::{Output, Stage, View};
 use crate::message::{Characters, Seated, ToHost, Welcome};
-use crate::snapshot::Known;
+use crate::snapshot::KnownEntities;
 
 impl<G: Hosted> View<G> {
     /// What lets this view come back as who it is, once it is let in.
@@ -91,7 +91,7 @@ impl<G: Hosted> View<G> {
     /// The zones that the entities of a kind are in, in the order of [`newest`](View::newest).
     pub fn newest_zones(&self, kind: usize) -> impl Iterator<Item = u8> + '_ {
         let table = self.received.newest().and_then(|snapshot| snapshot.tables.get(kind));
-        table.map_or(&[][..], Known::marks).iter().map(|mark| mark.zone)
+        table.map_or(&[][..], KnownEntities::marks).iter().map(|mark| mark.zone)
     }
 
     /// What has happened, as soon as it is known and whatever is shown.

@@ -52,7 +52,7 @@ pub(crate) struct Tracks {
 }
 
 impl Tracks {
-    /// For all kinds but the last, which is what is foreseen.
+    /// For all kinds but the last, which is what is predicted.
     pub fn new(layout: &Layout, rate: TickRate, updates: TickRate) -> Tracks {
         let every = rate.per_second().div_ceil(updates.per_second());
         let kept = KEPT_BESIDES + (updates.per_second() * KEPT_MS / 1_000) as usize;

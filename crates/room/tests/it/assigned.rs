@@ -92,7 +92,7 @@ fn who_comes_and_goes_before_a_tick_and_comes_again_is_let_in_after_it() {
 }
 
 #[test]
-fn after_a_restart_an_absent_chair_is_whose_it_was_decided() {
+fn after_a_restart_an_absent_seat_slot_is_whose_it_was_decided() {
     let mut first = room();
     first.come_as(1, (1, Some(5)), true);
     first.come_as(2, (2, Some(6)), true);

@@ -19,7 +19,7 @@ fn world(seed: u64, profile: &str) -> World {
 }
 
 #[test]
-fn what_is_foreseen_is_what_the_host_comes_to() {
+fn what_is_predicted_is_what_the_host_comes_to() {
     for (seed, profile) in [(2, "rtt=80ms"), (4, "rtt=5ms"), (5, "rtt=250ms")] {
         let mut world = world(seed, profile);
         (0..3).for_each(|_| {

@@ -1,7 +1,7 @@
 //! A small game to test rooms with: walkers on a wide field, stones that lie about, and secrets.
 
 use sametick_sim::replica::{
-    Apart, Audience, Entity, Events, Hosted, Kind, NoCommand, Promise, Scene, ViewId,
+    Audience, Entity, Events, Hosted, Kind, NoCommand, PredictionError, Promise, Scene, ViewId,
 };
 use sametick_sim::{BuildId, Game, Inputs, Rng, Schema, Seat, Tick, TickRate};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Setup {
     pub seed: u64,
     pub stones: u32,
     pub drifters: u32,
-    /// Now and then the wind blows somebody away, which nobody foresees.
+    /// Now and then the wind blows somebody away, which nobody predicts.
     pub gusts: bool,
 }
 
@@ -261,11 +261,15 @@ impl Hosted for Field {
         (own.dx, own.dy) = (input.dx, input.dy);
     }
 
-    fn apart(foreseen: &Me, right: &Me) -> Apart {
-        let [dx, dy] = [0, 1].map(|axis| (foreseen.at[axis] - right.at[axis]) as f32);
+    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+        let [dx, dy] = [0, 1].map(|axis| (predicted.at[axis] - right.at[axis]) as f32);
         let moves = right.dx != 0 || right.dy != 0;
         let distance = sametick_sim::maths::sqrt(dx * dx + dy * dy);
-        Apart { distance, speed: if moves { SPEED as f32 * 30.0 } else { 0.0 }, snaps: distance > 400.0 }
+        PredictionError {
+            distance,
+            speed: if moves { SPEED as f32 * 30.0 } else { 0.0 },
+            snaps: distance > 400.0,
+        }
     }
 
     fn events(&self, events: &mut Events<Happening>) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sametick_room::Host;
-use sametick_room::host::{Input, Known, Output};
+use sametick_room::host::{Input, KnownPlayer, Output};
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::record::{Leaving, Record, TickInputs};
 use sametick_sim::{Game, Seat, Time};
@@ -40,8 +40,8 @@ impl Room {
     /// Somebody comes who is known, and to whom this seat is given, if it is.
     pub fn come_as(&mut self, member: u64, (number, seat): (u8, Option<u16>), is_firm: bool) {
         let (kept, character) = (&[][..], &[][..]);
-        let known = Known { player: player(number), seat: seat.map(Seat), is_firm, kept, character };
-        self.host.handle(self.now, Input::Known(Member(member), known));
+        let known = KnownPlayer { player: player(number), seat: seat.map(Seat), is_firm, kept, character };
+        self.host.handle(self.now, Input::KnownPlayer(Member(member), known));
         let join = Join {
             game: Field::NAME.into(),
             commit: String::new(),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use sametick_room::delta;
 use sametick_room::models::Models;
-use sametick_room::snapshot::{Known, Layout, Mark, Snapshot};
+use sametick_room::snapshot::{KnownEntities, Layout, Mark, Snapshot};
 use sametick_sim::maths::{Quat, Vec2};
 use sametick_sim::replica::{Code, Entity, Field, Motion};
 use sametick_sim::{Rng, Tick};
@@ -75,7 +75,7 @@ fn way_of(field: &Field) -> String {
     }
 }
 
-fn table_as_python(table: &Known) -> String {
+fn table_as_python(table: &KnownEntities) -> String {
     let rows = table.marks().iter().enumerate();
     rows.fold("[".to_owned(), |mut out, (index, Mark { id, zone, at })| {
         write!(out, "({id}, {zone}, {}, {:?}),", at.0, table.slots(index)).unwrap();

@@ -1,6 +1,6 @@
 //! A game of many bodies that all move in every tick, each in sight of every player: what a room finds hardest to tell.
 
-use sametick_sim::replica::{Apart, Entity, Hosted, Kind, NoCommand, Scene, ViewId};
+use sametick_sim::replica::{Entity, Hosted, Kind, NoCommand, PredictionError, Scene, ViewId};
 use sametick_sim::{BuildId, Game, Inputs, Rng, Schema, Seat, Tick, TickRate};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Setup {
     pub bodies: u32,
     /// One body in so many is replaced by another in every tick; none if zero.
     pub replaced: u32,
-    /// One body in so many is pushed in every tick, which nobody foresees; none if zero.
+    /// One body in so many is pushed in every tick, which nobody predicts; none if zero.
     pub pushed: u32,
     /// All of them are pushed at once every so many ticks; never if zero.
     pub jolted: u32,
@@ -47,7 +47,7 @@ pub struct Body {
     pub at: [i32; 3],
 }
 
-/// Nobody foresees anything but the tick.
+/// Nobody predicts anything but the tick.
 #[derive(Clone, Debug, PartialEq, Entity)]
 pub struct Me {
     #[entity(smooth)]
@@ -141,8 +141,8 @@ impl Hosted for Swarm {
         own.tick += 1;
     }
 
-    fn apart(foreseen: &Me, right: &Me) -> Apart {
-        Apart { distance: foreseen.tick.abs_diff(right.tick) as f32, speed: 1.0, snaps: false }
+    fn apart(predicted: &Me, right: &Me) -> PredictionError {
+        PredictionError { distance: predicted.tick.abs_diff(right.tick) as f32, speed: 1.0, snaps: false }
     }
 
     fn command((): &(), command: NoCommand, _: &mut Vec<()>) {

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
 use sametick_sim::{SchemaHash, Time};
 use sametick_wire::hello::{Intent, Proven, Refusal};
 
@@ -16,7 +16,7 @@ pub(super) struct Opening {
     pub place: SessionKey,
     pub schema: SchemaHash,
     /// As whom it takes part in the game of a session.
-    pub guest: Option<(Terms, Guest)>,
+    pub guest: Option<(SeatAssignment, Guest)>,
     pub from: IpAddr,
 }
 

@@ -6,18 +6,18 @@ use sametick_transport::clock::unix_ms;
 use sametick_transport::hub::Ended;
 use sametick_wire::{Member, Time};
 
-use super::Outlet;
-use crate::following::Told;
+use super::OutputSink;
 use crate::players::Players;
 use crate::recorder::Place;
 use crate::rooms::archive::{Archive, resume_room, save_room};
 use crate::rooms::{self, Mark, OpenRoom, Past, Rooms};
+use crate::spectator::Told;
 
 /// Carries out what rooms want. Returns when they want to be woken, and whether somebody may have come or gone.
 pub(super) fn drain_rooms(
     now: Time,
     rooms: &mut Rooms,
-    outlet: &mut Outlet<'_>,
+    sink: &mut OutputSink<'_>,
     (mut players, archive): (Option<&mut Players>, Option<&Archive>),
     buf: &mut Vec<u8>,
 ) -> (Option<Time>, bool) {
@@ -27,12 +27,12 @@ pub(super) fn drain_rooms(
             (rooms::Output::Ask(member, question), Some(players)) => players.ask(now, member, question),
             (rooms::Output::Save(write), Some(players)) => players.save(write),
             (rooms::Output::Flush(mark), Some(players)) => match (mark, archive) {
-                (Mark::Room(id, _), Some(archive)) => archive.keep(outlet.recorder, id, mark),
+                (Mark::Room(id, _), Some(archive)) => archive.keep(sink.recorder, id, mark),
                 _ => players.flush(mark),
             },
             (output, _) => match output {
-                rooms::Output::Send(member, channel) => outlet.send(member, channel, buf),
-                rooms::Output::Close(member, why) => outlet.close(member, why),
+                rooms::Output::Send(member, channel) => sink.send(member, channel, buf),
+                rooms::Output::Close(member, why) => sink.close(member, why),
                 rooms::Output::Find(key) => match archive {
                     Some(archive) => archive.look_for(key, rooms),
                     None => rooms.sought(now, &key, Past::None(unix_ms())),
@@ -41,51 +41,51 @@ pub(super) fn drain_rooms(
                 rooms::Output::Wait => return (None, changed),
                 // Only rooms that keep something want these.
                 rooms::Output::Ask(..) | rooms::Output::Save(_) | rooms::Output::Flush(_) => {}
-                other => changed |= note(rooms, outlet, other),
+                other => changed |= note(rooms, sink, other),
             },
         }
     }
 }
 
 /// Writes down what has happened in a room. Returns whether somebody may have come or gone.
-fn note(rooms: &Rooms, outlet: &mut Outlet<'_>, output: rooms::Output) -> bool {
+fn note(rooms: &Rooms, sink: &mut OutputSink<'_>, output: rooms::Output) -> bool {
     let mut changed = false;
     match output {
         rooms::Output::Begun(id) => {
             changed = true;
             if let Some(room) = rooms.room(id) {
-                outlet.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
+                sink.recorder.begin(Place::Room(id), room.facts(), room.started_unix_ms());
             }
         }
         rooms::Output::Resumed(id, resumed) => {
             changed = true;
-            resume_room(outlet.recorder, id, *resumed);
+            resume_room(sink.recorder, id, *resumed);
         }
         rooms::Output::SaveRoom(id) => {
             if let Some(room) = rooms.room(id) {
-                save_room(outlet.recorder, id, room);
+                save_room(sink.recorder, id, room);
             }
         }
         rooms::Output::Record(id, record) => {
             changed |= !matches!(record, Record::Check { .. });
-            outlet.recorder.record(Place::Room(id), &record);
+            sink.recorder.record(Place::Room(id), &record);
         }
         rooms::Output::Stepped(id, _) => {
             if let Some(room) = rooms.room(id) {
-                outlet.recorder.step(Place::Room(id), room.inputs());
+                sink.recorder.step(Place::Room(id), room.inputs());
             }
         }
         rooms::Output::Ended(id) => {
             changed = true;
-            outlet.recorder.end(Place::Room(id));
+            sink.recorder.end(Place::Room(id));
         }
         rooms::Output::Outcome(id, outcome) => {
             let key = rooms.room(id).map(key_of);
-            outlet.told.extend(key.map(|key| Told::Ended(key, outcome)));
+            sink.told.extend(key.map(|key| Told::Ended(key, outcome)));
         }
         rooms::Output::Crashed(id) => {
             let key = rooms.room(id).map(key_of);
-            outlet.told.extend(key.map(Told::Crashed));
+            sink.told.extend(key.map(Told::Crashed));
         }
         _ => {}
     }

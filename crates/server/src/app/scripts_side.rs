@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use sametick_lockstep::terms::Terms;
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_session::ticket::Passes;
 use sametick_sim::Time;
-use sametick_transport::endpoint::Talk;
+use sametick_transport::endpoint::RawEvent;
 use sametick_transport::hub::{Key, Links};
 use sametick_wire::hello::{Hello, Intent};
 
@@ -40,21 +40,21 @@ pub(super) fn is_script(target: &str) -> bool {
 
 impl ServerApp {
     /// Takes what happens on the connection of a script.
-    pub(super) fn script_talks(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
-        let is_news = matches!(talk, Talk::Began { .. } | Talk::Ended(_));
-        match talk {
-            Talk::Began { from, target } => {
+    pub(super) fn script_talks(&mut self, now: Time, links: &mut Links, key: Key, event: RawEvent) {
+        let is_news = matches!(event, RawEvent::Began { .. } | RawEvent::Ended(_));
+        match event {
+            RawEvent::Began { from, target } => {
                 if let Err(fault) = self.let_script_in(now, links, key, from, &target) {
                     Scripts::turn_away(links, key, &fault);
                 }
             }
-            talk => {
-                let gone = self.scripts.member(key).filter(|_| matches!(talk, Talk::Ended(_)));
+            event => {
+                let gone = self.scripts.member(key).filter(|_| matches!(event, RawEvent::Ended(_)));
                 if let (Some(member), Some(sessions)) = (gone, &mut self.sessions) {
                     sessions.ended(member);
                 }
                 let Some(rooms) = &mut self.rooms else { return };
-                self.scripts.talk(now, rooms, links, key, talk);
+                self.scripts.on_raw(now, rooms, links, key, event);
             }
         }
         let changed = self.drain(now, links, Some(Side::Rooms));
@@ -77,12 +77,12 @@ impl ServerApp {
         let admitted = self.admit_script(now, &entrance)?;
         let rooms =
             self.rooms.as_mut().filter(|_| !self.is_only_gateway).ok_or_else(|| refused(ONLY_GATEWAY))?;
-        let (terms, guest) = admitted.unzip();
-        if let Some(terms) = &terms {
-            entrance.name.clone_from(&terms.name);
-            entrance.game = Some(terms.game.clone());
+        let (assignment, guest) = admitted.unzip();
+        if let Some(assignment) = &assignment {
+            entrance.name.clone_from(&assignment.name);
+            entrance.game = Some(assignment.game.clone());
         }
-        let member = self.scripts.come(now, rooms, links, key, from.ip(), (&entrance, terms))?;
+        let member = self.scripts.come(now, rooms, links, key, from.ip(), (&entrance, assignment))?;
         tracing::info!(%from, room = entrance.room, "a script has come");
         if let (Some(guest), Some(sessions)) = (guest, &mut self.sessions) {
             sessions.opened(member, guest);
@@ -90,8 +90,8 @@ impl ServerApp {
         Ok(())
     }
 
-    /// On which terms a script takes part, in the game of a session.
-    fn admit_script(&self, now: Time, entrance: &Entrance) -> Result<Option<(Terms, Guest)>, Fault> {
+    /// On which assignment a script takes part, in the game of a session.
+    fn admit_script(&self, now: Time, entrance: &Entrance) -> Result<Option<(SeatAssignment, Guest)>, Fault> {
         if let Some(sessions) = &self.sessions {
             let admitted = sessions.admit_script(entrance);
             return admitted.map(Some).map_err(|why| Fault::new(Code::NotAllowed, why));

@@ -4,10 +4,10 @@ use sametick_session::settings::Mode;
 use sametick_sim::Time;
 use sametick_transport::hub::Links;
 
-use super::{Outlet, ServerApp, Side};
-use crate::following::Told;
+use super::{OutputSink, ServerApp, Side};
 use crate::hosting::{GAME_OVER, HostSide, Order};
 use crate::rooms::Input;
+use crate::spectator::Told;
 
 impl ServerApp {
     /// Brings to sessions what has happened, and to games what sessions want. Returns whether games may want something now.
@@ -40,8 +40,8 @@ impl ServerApp {
                 (Some(Side::Relay), _) => self.relay.kick(now, member, why),
                 _ => {
                     let (keys, recorder, told) = (&self.keys, &mut self.recorder, &mut self.told);
-                    let mut outlet = Outlet { links, keys, recorder, told };
-                    outlet.close(member, why);
+                    let mut sink = OutputSink { links, keys, recorder, told };
+                    sink.close(member, why);
                 }
             },
             Order::End(Mode::Lockstep, key) => {

@@ -40,7 +40,7 @@ pub struct RoomPlan<G: Hosted> {
 /// Who plays in a room.
 #[derive(Clone, Copy)]
 pub enum RoomPlayer<G: Hosted> {
-    /// Somebody who looks: at what is foreseen of oneself, what is known of others, the tick, and the seed.
+    /// Somebody who looks: at what is predicted of oneself, what is known of others, the tick, and the seed.
     Pilot(fn(&G::Own, &Scene, Tick, u64) -> G::Input),
     /// Somebody who does not, and costs next to nothing: many of them fit on one machine.
     Light(Wander<G>),
@@ -65,7 +65,7 @@ pub struct RoomBotReport {
     pub update_bytes: u64,
     /// Its inputs that missed their tick.
     pub omissions: u32,
-    /// How wrong its foresight was on average, as a time.
+    /// How wrong its prediction was on average, as a time.
     pub error_mean_ms: f64,
     /// And at worst.
     pub error_max_ms: f32,
@@ -192,7 +192,7 @@ where
         loop {
             match self.view.poll_output(buf) {
                 Output::WantInput(tick) => {
-                    let own = self.view.foreseen().map(|(_, own)| own);
+                    let own = self.view.predicted().map(|(_, own)| own);
                     let Part { pilot, seed, .. } = &self.part;
                     let input = own.map(|own| pilot(own, self.view.newest(), tick, *seed));
                     // What this side says of itself is never malformed.

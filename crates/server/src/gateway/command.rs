@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use sametick_session::fleet::{FleetConfig, PORTS, SPARE};
 use sametick_sim::Time;
-use sametick_transport::bell::Bell;
-use sametick_transport::trunk::Trunks;
+use sametick_transport::control_connection::ControlConnections;
+use sametick_transport::hub_waker::HubWaker;
 use tokio::net::TcpListener;
 
 use super::GatewaySide;
@@ -83,7 +83,7 @@ pub(crate) struct Gatewaying<'a> {
 
 impl Gatewaying<'_> {
     /// Begins: from now on hosts find it.
-    pub async fn start(self, now: Time, bell: Bell) -> io::Result<GatewaySide> {
+    pub async fn start(self, now: Time, waker: HubWaker) -> io::Result<GatewaySide> {
         let folder = self.data.join(HOSTS);
         std::fs::create_dir_all(&folder)?;
         let key = kept_key(&folder.join(KEY))?;
@@ -93,16 +93,16 @@ impl Gatewaying<'_> {
             io::Error::new(error.kind(), why)
         })?;
         replace(&folder.join(WHERE), listener.local_addr()?.to_string().as_bytes())?;
-        let trunks = Trunks::listen(listener, key, bell.clone());
+        let connections = ControlConnections::listen(listener, key, waker.clone());
         let processes = match self.ports {
             HostPorts::On(ports) => {
                 let config = FleetConfig { ports, spare: self.spare.unwrap_or(SPARE) };
-                Some(Processes::new(now, config, self.data, self.launch, bell))
+                Some(Processes::new(now, config, self.data, self.launch, waker))
             }
             HostPorts::Off => None,
         };
         let catalog = Kept::open(now, &folder.join(FILE));
-        Ok(GatewaySide::new(now, trunks, catalog, processes, (self.lists, self.games)))
+        Ok(GatewaySide::new(now, connections, catalog, processes, (self.lists, self.games)))
     }
 }
 

@@ -7,7 +7,7 @@ use sametick_session::lobby::{Filter, Listed};
 use sametick_sim::Time;
 use serde_json::{Value, json};
 
-use crate::plain;
+use crate::strict_json;
 
 /// How often it is written down at most.
 const EVERY_US: u64 = 500_000;
@@ -98,7 +98,7 @@ fn filter_of(query: &str) -> Result<Filter, String> {
             _ => None,
         };
     }
-    plain::read(filter.into()).map_err(|why| why.to_string())
+    strict_json::read(filter.into()).map_err(|why| why.to_string())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use sametick_session::fleet::{Fleet, FleetConfig, Input, Output};
 use sametick_sim::Time;
-use sametick_transport::bell::Bell;
+use sametick_transport::hub_waker::HubWaker;
 use tokio::process::Command;
 
 use super::settings::PORT;
@@ -31,7 +31,7 @@ pub(crate) struct Processes {
     children: HashMap<u16, tokio::sync::oneshot::Sender<()>>,
     exits: Receiver<u16>,
     sender: Sender<u16>,
-    bell: Bell,
+    waker: HubWaker,
     /// Until when those that play may go on, once all are to end.
     end_at: Option<Time>,
     look_at: Time,
@@ -53,7 +53,7 @@ pub(crate) struct Launch {
 
 impl Processes {
     /// For hosts below this folder of data.
-    pub fn new(now: Time, config: FleetConfig, data: &Path, command: Launch, bell: Bell) -> Processes {
+    pub fn new(now: Time, config: FleetConfig, data: &Path, command: Launch, waker: HubWaker) -> Processes {
         let spare = config.spare;
         let config = FleetConfig { spare: 0, ..config };
         let (sender, exits) = channel();
@@ -73,7 +73,7 @@ impl Processes {
             children: HashMap::new(),
             exits,
             sender,
-            bell,
+            waker,
             end_at: None,
             look_at: now,
             wake_at: Some(now),
@@ -181,7 +181,7 @@ impl Processes {
         #[cfg(unix)]
         command.process_group(0);
         let (ender, end) = tokio::sync::oneshot::channel::<()>();
-        let (exits, bell) = (self.sender.clone(), self.bell.clone());
+        let (exits, waker) = (self.sender.clone(), self.waker.clone());
         match command.spawn() {
             Ok(mut child) => {
                 self.children.insert(port, ender);
@@ -199,13 +199,13 @@ impl Processes {
                         Err(error) => tracing::error!(port, %error, "a host cannot be waited for"),
                     }
                     let _ = exits.send(port);
-                    bell.ring();
+                    waker.ring();
                 });
             }
             Err(error) => {
                 tracing::error!(port, %error, program = %program.display(), "a host cannot be started");
                 let _ = self.sender.send(port);
-                self.bell.ring();
+                self.waker.ring();
             }
         }
     }

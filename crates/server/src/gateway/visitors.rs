@@ -5,13 +5,13 @@ use sametick_session::gateway::{Asking, ClientId, Input};
 use sametick_session::lobby::{Ask, Reply};
 use sametick_sim::Time;
 use sametick_transport::clock::random;
-use sametick_transport::endpoint::Talk;
+use sametick_transport::endpoint::RawEvent;
 use sametick_transport::hub::{Key, Links};
 use sametick_wire::identity::{PlayerId, Token};
 use serde::{Deserialize, Serialize};
 
 use super::{GatewaySide, source_of};
-use crate::parley::{Parley, asked};
+use crate::envelope_connection::{EnvelopeConnection, asked};
 use crate::rooms::envelope::{Code, Outgoing};
 
 /// Where visitors talk with the gateway.
@@ -26,7 +26,7 @@ const SIGN_IN: &str =
 
 /// Somebody who looks for a session.
 pub(super) struct Visitor {
-    parley: Parley,
+    connection: EnvelopeConnection,
     client: ClientId,
     /// Who they are, once they have said so.
     player: Option<PlayerId>,
@@ -71,28 +71,28 @@ enum Greeted {
 
 impl GatewaySide {
     /// Takes what happens on a connection.
-    pub fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
-        match talk {
-            Talk::Began { from, .. } => {
+    pub fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: &RawEvent) {
+        match event {
+            RawEvent::Began { from, .. } => {
                 let client = ClientId(self.next);
                 self.next += 1;
                 self.clients.insert(client, key);
-                let parley = Parley::new(key, from.ip());
-                self.visitors.insert(key, Visitor { parley, client, player: None, asked: None });
+                let connection = EnvelopeConnection::new(key, from.ip());
+                self.visitors.insert(key, Visitor { connection, client, player: None, asked: None });
             }
-            Talk::Ended(_) => {
+            RawEvent::Ended(_) => {
                 if let Some(visitor) = self.visitors.remove(&key) {
                     self.clients.remove(&visitor.client);
                     self.gateway.handle(now, Input::Gone(visitor.client));
                 }
             }
-            _ => self.hear(now, links, key, talk),
+            _ => self.hear(now, links, key, event),
         }
     }
 
-    fn hear(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
+    fn hear(&mut self, now: Time, links: &mut Links, key: Key, event: &RawEvent) {
         let Some(visitor) = self.visitors.get_mut(&key) else { return };
-        let Some(command) = visitor.parley.hear(now, links, talk) else { return };
+        let Some(command) = visitor.connection.hear(now, links, event) else { return };
         let seq = command.seq;
         let Some(player) = visitor.player else {
             return match asked::<Greeting>(command, FEATURE) {
@@ -105,7 +105,7 @@ impl GatewaySide {
                         processes.wake(now);
                     }
                 }
-                Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),
+                Err((seq, code, why)) => visitor.connection.complain(links, seq, code, why),
             };
         };
         let checked = asked::<Ask>(command, FEATURE).and_then(|ask| {
@@ -120,18 +120,18 @@ impl GatewaySide {
         });
         match checked {
             Ok(ask) => {
-                let (client, ip) = (visitor.client, visitor.parley.ip);
+                let (client, ip) = (visitor.client, visitor.connection.ip);
                 let source = source_of(&self.salt, ip);
                 self.gateway.handle(now, Input::Ask(Asking { client, seq, player, source, ask }));
             }
-            Err((seq, code, why)) => visitor.parley.complain(links, seq, code, why),
+            Err((seq, code, why)) => visitor.connection.complain(links, seq, code, why),
         }
     }
 
     pub(super) fn reply(&mut self, links: &mut Links, client: ClientId, seq: Option<u64>, reply: Reply) {
         let visitor = self.clients.get(&client).and_then(|key| self.visitors.get(key));
         if let Some(visitor) = visitor {
-            visitor.parley.say(links, &Answer { seq, feature: FEATURE, answer: reply });
+            visitor.connection.say(links, &Answer { seq, feature: FEATURE, answer: reply });
         }
     }
 
@@ -147,14 +147,14 @@ impl GatewaySide {
         if let Some((seq, token)) = visitor.asked.take() {
             match player {
                 Some(player) => visitor.welcome(links, seq, player, &token),
-                None => visitor.parley.complain(links, seq, Code::BadToken, SIGN_IN),
+                None => visitor.connection.complain(links, seq, Code::BadToken, SIGN_IN),
             }
         }
     }
 
     /// Tells everybody that it is over.
     pub fn hang_up(&mut self, links: &mut Links) {
-        self.visitors.values().for_each(|visitor| visitor.parley.hang_up(links));
+        self.visitors.values().for_each(|visitor| visitor.connection.hang_up(links));
     }
 }
 
@@ -164,14 +164,14 @@ impl Visitor {
     fn greet(&mut self, links: &mut Links, seq: u64, token: Option<&str>, is_strict: bool) -> Option<Token> {
         let token = match token.map(Token::from_hex) {
             None if is_strict => {
-                self.parley.complain(links, seq, Code::BadToken, SIGN_IN);
+                self.connection.complain(links, seq, Code::BadToken, SIGN_IN);
                 return None;
             }
             None => Token::from_bytes(random()),
             Some(Some(token)) => token,
             Some(None) => {
                 let why = "`token` is one that this server has given, or none";
-                self.parley.complain(links, seq, Code::BadToken, why);
+                self.connection.complain(links, seq, Code::BadToken, why);
                 return None;
             }
         };
@@ -186,7 +186,7 @@ impl Visitor {
     fn welcome(&mut self, links: &mut Links, seq: u64, player: PlayerId, token: &Token) {
         self.player = Some(player);
         let you = Greeted::You { player, token: token.to_hex() };
-        self.parley.say(links, &Answer { seq: Some(seq), feature: FEATURE, answer: you });
+        self.connection.say(links, &Answer { seq: Some(seq), feature: FEATURE, answer: you });
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use sametick_session::host::Input;
 use sametick_session::id::SessionId;
 use sametick_session::password::{Password, Salt};
-use sametick_transport::bell::Bell;
+use sametick_transport::hub_waker::HubWaker;
 
 use super::folder::replace;
 
@@ -32,12 +32,12 @@ pub(crate) struct Chores {
 }
 
 impl Chores {
-    /// Starts them. The bell is rung when something is done.
-    pub fn start(bell: &Bell) -> io::Result<Chores> {
+    /// Starts them. The waker is rung when something is done.
+    pub fn start(waker: &HubWaker) -> io::Result<Chores> {
         let (sender, done) = channel();
         let (jobs, to_do) = channel();
         let (words, to_weigh) = channel();
-        let (said, rung) = (sender.clone(), bell.clone());
+        let (said, rung) = (sender.clone(), waker.clone());
         let disk = thread::Builder::new().name("sessions".into()).spawn(move || {
             keep(&to_do, |input| {
                 // The host may have ended meanwhile.
@@ -45,12 +45,12 @@ impl Chores {
                 rung.ring();
             });
         })?;
-        let bell = bell.clone();
+        let waker = waker.clone();
         thread::Builder::new().name("passwords".into()).spawn(move || {
             let to_weigh: Receiver<(u64, Salt, Password)> = to_weigh;
             for (work, salt, password) in to_weigh {
                 let _ = sender.send(Input::Weighed(work, password.weigh(salt)));
-                bell.ring();
+                waker.ring();
             }
         })?;
         Ok(Chores { jobs: Some(jobs), words: Some(words), done, disk: Some(disk) })

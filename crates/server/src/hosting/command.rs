@@ -8,16 +8,17 @@ use std::sync::Arc;
 use clap::Args;
 use sametick_session::fleet::PORTS;
 use sametick_session::placing::MAX_SESSIONS;
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::Clock;
-use sametick_transport::places::MAX_EACH;
-use sametick_transport::trunk::Trunks;
+use sametick_transport::connection_slots::MAX_EACH;
+use sametick_transport::control_connection::ControlConnections;
+use sametick_transport::hub_waker::HubWaker;
 
 use super::folder::Folder;
 use super::pages::{Count, HostPages};
 use super::{HostSide, Hosting};
 use crate::app::ServerApp;
 use crate::cli::CommandError;
+use crate::endpoints::Endpoints;
 use crate::games::Games;
 use crate::gateway::command::{KEY, WHERE};
 use crate::gateway::processes::HOSTS;
@@ -25,7 +26,6 @@ use crate::listen::{Doors, Listening, Port, Web};
 use crate::secret::kept_key;
 use crate::serve::{RelayOptions, close, run};
 use crate::signals::Stops;
-use crate::ways::Ways;
 
 /// Where a host listens if nothing else is said.
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), *PORTS.start());
@@ -133,21 +133,21 @@ pub async fn serve_host(args: &HostArgs, games: &Games) -> Result<(), CommandErr
     let pages = |open: &Listening| Some(Arc::new(HostPages::new(open, count.clone(), games.commit())) as _);
     let clock = Clock::start();
     let mut listening = args.doors(&home).open(clock, pages).await?;
-    let bell = Bell::default();
-    listening.hub.set_bell(bell.clone());
+    let waker = HubWaker::default();
+    listening.hub.set_waker(waker.clone());
     let hosting = Hosting {
         folder,
         address: args.address.clone().unwrap_or_else(|| format!(":{port}")),
         capacity: args.capacity,
-        trunks: args.trunks(&hosts, &bell)?,
+        connections: args.connections(&hosts, &waker)?,
         port: args.started.then_some(port),
-        ways: Ways::of(&listening),
+        ways: Endpoints::of(&listening),
         drain_us: args.drain * 1_000_000,
         count,
     };
-    let side = HostSide::start(clock.now(), hosting, games.clone(), &bell)?;
-    let app = ServerApp::hosting(args.options.relay(&args.data)?, &args.data, games, side, bell.clone());
-    let mut app = args.options.equip(app, &args.data, bell)?;
+    let side = HostSide::start(clock.now(), hosting, games.clone(), &waker)?;
+    let app = ServerApp::hosting(args.options.relay(&args.data)?, &args.data, games, side, waker.clone());
+    let mut app = args.options.equip(app, &args.data, waker)?;
     let stops = Stops::listen()?;
     greet(args, &listening)?;
     run(listening, stops, &mut app, ServerApp::end).await?;
@@ -194,8 +194,8 @@ impl HostArgs {
         }
     }
 
-    /// A trunk to every gateway. The one that has started it says in a file where it is, which may be elsewhere after a restart.
-    fn trunks(&self, hosts: &Path, bell: &Bell) -> io::Result<Vec<Trunks>> {
+    /// A connection to every gateway. The one that has started it says in a file where it is, which may be elsewhere after a restart.
+    fn connections(&self, hosts: &Path, waker: &HubWaker) -> io::Result<Vec<ControlConnections>> {
         let key_file = self.gateway_key.clone().unwrap_or_else(|| hosts.join(KEY));
         if !self.started && self.gateway.is_empty() {
             return Ok(Vec::new());
@@ -211,11 +211,11 @@ impl HostArgs {
         if self.started {
             let file = hosts.join(WHERE);
             let where_to = move || std::fs::read_to_string(&file).ok().map(|text| text.trim().to_owned());
-            return Ok(vec![Trunks::call(where_to, key, bell.clone())]);
+            return Ok(vec![ControlConnections::call(where_to, key, waker.clone())]);
         }
         let call = |gateway: &String| {
             let gateway = gateway.clone();
-            Trunks::call(move || Some(gateway.clone()), key, bell.clone())
+            ControlConnections::call(move || Some(gateway.clone()), key, waker.clone())
         };
         Ok(self.gateway.iter().map(call).collect())
     }

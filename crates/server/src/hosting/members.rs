@@ -6,7 +6,7 @@ use sametick_session::message::{Closing, Event, Refusal, Request};
 use sametick_session::session::Session;
 use sametick_session::settings::Mode;
 use sametick_sim::{Seat, Time};
-use sametick_transport::endpoint::Talk;
+use sametick_transport::endpoint::RawEvent;
 use sametick_transport::hub::{Key, Links};
 use sametick_wire::Member;
 use sametick_wire::hex::to_hex;
@@ -14,9 +14,9 @@ use sametick_wire::identity::{PlayerId, Token};
 use serde::{Deserialize, Serialize};
 
 use super::{HostSide, MOVED_ON, Order};
-use crate::parley::{Parley, asked};
+use crate::endpoints::WebTransport;
+use crate::envelope_connection::{EnvelopeConnection, asked};
 use crate::rooms::envelope::{Code, Outgoing};
-use crate::ways::WebTransport;
 
 /// Where members talk with their session.
 pub(crate) const SOCKET: &str = "/api/session/ws";
@@ -26,7 +26,7 @@ const FEATURE: &str = "session";
 
 /// Somebody who talks with a session, or is about to.
 pub(super) struct Present {
-    parley: Parley,
+    connection: EnvelopeConnection,
     /// They have shown a ticket or a token.
     has_come: bool,
     /// Where they were last told to play, once they are welcome.
@@ -98,29 +98,29 @@ struct Playing {
 
 impl HostSide {
     /// Takes what happens on a connection.
-    pub fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: &Talk) {
-        match (talk, self.members.get(&key).copied()) {
-            (Talk::Began { from, .. }, _) => {
+    pub fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: &RawEvent) {
+        match (event, self.members.get(&key).copied()) {
+            (RawEvent::Began { from, .. }, _) => {
                 let member = Member(self.next);
                 self.next += 1;
                 self.members.insert(key, member);
-                let parley = Parley::new(key, from.ip());
-                self.present.insert(member, Present { parley, has_come: false, told: None });
+                let connection = EnvelopeConnection::new(key, from.ip());
+                self.present.insert(member, Present { connection, has_come: false, told: None });
             }
-            (Talk::Ended(_), Some(member)) => {
+            (RawEvent::Ended(_), Some(member)) => {
                 self.members.remove(&key);
                 if self.present.remove(&member).is_some() {
                     self.host.handle(now, Input::Cut(member));
                 }
             }
-            (_, Some(member)) => self.hear(now, links, member, talk),
+            (_, Some(member)) => self.hear(now, links, member, event),
             _ => {}
         }
     }
 
-    fn hear(&mut self, now: Time, links: &mut Links, member: Member, talk: &Talk) {
+    fn hear(&mut self, now: Time, links: &mut Links, member: Member, event: &RawEvent) {
         let Some(present) = self.present.get_mut(&member) else { return };
-        let Some(command) = present.parley.hear(now, links, talk) else { return };
+        let Some(command) = present.connection.hear(now, links, event) else { return };
         let seq = command.seq;
         let understood = match present.has_come {
             true => asked::<Request>(command, FEATURE).and_then(|request| {
@@ -142,14 +142,14 @@ impl HostSide {
                 present.has_come = true;
                 self.host.handle(now, input);
             }
-            Err((seq, code, why)) => present.parley.complain(links, seq, code, why),
+            Err((seq, code, why)) => present.connection.complain(links, seq, code, why),
         }
     }
 
     pub(super) fn tell(&mut self, links: &mut Links, member: Member, event: Event) {
         let Some(present) = self.present.get_mut(&member) else { return };
         let is_welcome = matches!(event, Event::Welcome { .. });
-        present.parley.say(links, &Happened { feature: FEATURE, event });
+        present.connection.say(links, &Happened { feature: FEATURE, event });
         if is_welcome {
             present.told = Some(None);
             self.stale.extend(self.host.session_of(member));
@@ -165,15 +165,15 @@ impl HostSide {
     ) {
         let Some(present) = self.present.get(&member) else { return };
         match answer {
-            Ok(()) => present.parley.say(links, &Done { seq }),
-            Err(refusal) => present.parley.refuse(links, Some(seq), refusal),
+            Ok(()) => present.connection.say(links, &Done { seq }),
+            Err(refusal) => present.connection.refuse(links, Some(seq), refusal),
         }
     }
 
     pub(super) fn close_member(&mut self, links: &mut Links, member: Member, closing: Closing) {
         if let Some(present) = self.present.remove(&member) {
-            present.parley.say(links, &Closes { feature: FEATURE, closing });
-            present.parley.hang_up(links);
+            present.connection.say(links, &Closes { feature: FEATURE, closing });
+            present.connection.hang_up(links);
         }
     }
 
@@ -190,7 +190,7 @@ impl HostSide {
                 let Some(present) = self.present.get_mut(&member) else { continue };
                 if present.told.as_ref().is_some_and(|told| *told != playing) {
                     let play = Play { play: playing.as_ref() };
-                    present.parley.say(links, &Happened { feature: FEATURE, event: play });
+                    present.connection.say(links, &Happened { feature: FEATURE, event: play });
                     present.told = Some(playing);
                 }
             }

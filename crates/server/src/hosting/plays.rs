@@ -1,7 +1,7 @@
 //! The games of sessions, as the relay and the rooms know them.
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
 use sametick_session::id::SessionId;
 use sametick_session::session::Session;
 use sametick_session::settings::Mode;
@@ -60,11 +60,21 @@ impl Play {
         })
     }
 
-    /// On which terms somebody takes part in it.
-    pub fn terms(&self, player: PlayerId, name: String, seat: Option<Seat>) -> Terms {
+    /// On which assignment somebody takes part in it.
+    pub fn assignment(&self, player: PlayerId, name: String, seat: Option<Seat>) -> SeatAssignment {
         let Play { game, rate, setup, seed, seats, .. } = self;
         let (game, setup) = ((*game).into(), setup.clone());
-        Terms { player, name, seat, game, rate: *rate, setup, seed: *seed, seats: *seats, listed: false }
+        SeatAssignment {
+            player,
+            name,
+            seat,
+            game,
+            rate: *rate,
+            setup,
+            seed: *seed,
+            seats: *seats,
+            listed: false,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! When the issuer's keys are asked for. A machine without a clock: the desk fetches when it says so.
+//! When the issuer's keys are asked for. A machine without a clock: the worker fetches when it says so.
 //!
 //! At the start, and every ten minutes after, so that a key which was taken back is not believed for long. For a key that
 //! is not known at most once a minute, whoever asks how often: made-up key names cost the issuer nothing. After a failure

@@ -114,7 +114,7 @@ pub enum IdentityError {
     EmptyKey(PathBuf),
     /// There is no thread to be had.
     #[error("identity cannot be checked: {0}")]
-    Desk(#[from] io::Error),
+    Worker(#[from] io::Error),
 }
 
 /// How identity is checked.

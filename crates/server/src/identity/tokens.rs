@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use sametick_transport::bell::Bell;
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::identity::Token;
 use tokio::sync::oneshot;
 
@@ -27,13 +27,13 @@ pub type Waiting = (SignedIn, oneshot::Sender<Issued>);
 #[derive(Clone, Debug, Default)]
 pub struct Counter {
     queue: Arc<Mutex<VecDeque<Waiting>>>,
-    bell: Bell,
+    waker: HubWaker,
 }
 
 impl Counter {
     /// Whoever serves there is called by this.
-    pub fn new(bell: Bell) -> Counter {
-        Counter { queue: Arc::default(), bell }
+    pub fn new(waker: HubWaker) -> Counter {
+        Counter { queue: Arc::default(), waker }
     }
 
     /// A token for somebody who has signed in, once it is kept; none if it cannot be. It does not wait itself.
@@ -42,7 +42,7 @@ impl Counter {
         if let Ok(mut queue) = self.queue.lock() {
             queue.push_back((who, answer));
         }
-        self.bell.ring();
+        self.waker.ring();
         async move { issued.await.ok() }
     }
 

@@ -145,7 +145,7 @@ impl Verifier {
             return Err(Refusal::WrongAudience);
         }
         let expires_unix_s = check_times(&said, now_unix_s)?;
-        // Clerk's word for somebody who has not finished signing in.
+        // Running's word for somebody who has not finished signing in.
         if said.sts.as_ref().and_then(Value::as_str) == Some("pending") {
             return Err(Refusal::Revoked);
         }

@@ -10,7 +10,7 @@ use sametick_wire::backoff::Backoff;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-use super::people::{Talk, Trouble, Visitor, Way};
+use super::people::{EnvelopeClient, Trouble, Visitor, Way};
 use super::report::Tally;
 use crate::hosting;
 
@@ -34,7 +34,7 @@ pub(super) struct Place {
 /// A member of a session.
 pub(super) struct Member {
     place: Place,
-    talk: Talk,
+    client: EnvelopeClient,
     pub authority: String,
     /// Shows the lobby who it is.
     lobby_token: String,
@@ -49,10 +49,10 @@ pub(super) struct Member {
 impl Member {
     /// Arrives with a ticket, as the visitor who has this token of the lobby.
     pub async fn arrive(place: &Place, way: &Way, lobby_token: &str) -> Result<Member, String> {
-        let arrived = Talk::open(&way.authority, hosting::SOCKET, "session", &place.key).await;
+        let arrived = EnvelopeClient::open(&way.authority, hosting::SOCKET, "session", &place.key).await;
         let mut member = Member {
             place: place.clone(),
-            talk: arrived?,
+            client: arrived?,
             authority: way.authority.clone(),
             lobby_token: lobby_token.into(),
             session: way.session.clone(),
@@ -66,9 +66,9 @@ impl Member {
 
     /// Says the first word, and is welcomed.
     async fn enter(&mut self, action: &str, payload: &Value) -> Result<(), Trouble> {
-        self.talk.say(action, payload).await?;
+        self.client.say(action, payload).await?;
         let is_it = |message: &Value| !message["event"]["welcome"].is_null() || message["kind"] == "error";
-        let said = self.talk.hear_of(is_it).await?;
+        let said = self.client.hear_of(is_it).await?;
         let welcome = &said["event"]["welcome"];
         let text = |name: &str| welcome[name].as_str().map(str::to_owned);
         let (Some(player), Some(token)) = (text("you"), text("resumeToken")) else {
@@ -81,7 +81,7 @@ impl Member {
     /// Does something, and comes back to do it if the connection is cut.
     pub async fn does(&mut self, action: &str, payload: &Value) -> Result<(), String> {
         loop {
-            match self.talk.ask(action, payload).await {
+            match self.client.ask(action, payload).await {
                 Ok(_) => return Ok(()),
                 Err(Trouble::Cut(why)) => self.resume(why).await?,
                 Err(Trouble::Failed(why)) => return Err(why),
@@ -115,13 +115,13 @@ impl Member {
                 Some((*name, message["event"][name].clone()))
             };
             let found =
-                self.talk.told.iter().enumerate().find_map(|(at, message)| Some((at, named(message)?)));
+                self.client.told.iter().enumerate().find_map(|(at, message)| Some((at, named(message)?)));
             if let Some((at, event)) = found {
-                self.talk.told.remove(at);
+                self.client.told.remove(at);
                 return Ok(event);
             }
             match self.hear_or_ping().await {
-                Ok(heard) => self.talk.told.extend(heard),
+                Ok(heard) => self.client.told.extend(heard),
                 Err(Trouble::Cut(why)) => self.resume(why).await?,
                 Err(Trouble::Failed(why)) => return Err(why),
             }
@@ -144,9 +144,9 @@ impl Member {
     /// What is said next; nothing if that takes long.
     async fn hear_or_ping(&mut self) -> Result<Option<Value>, Trouble> {
         // A page says something every two seconds; what it is told comes in between.
-        match timeout(PING, self.talk.hear()).await {
+        match timeout(PING, self.client.hear()).await {
             Ok(heard) => heard.map(Some),
-            Err(_) => self.talk.ping().await.map(|()| None),
+            Err(_) => self.client.ping().await.map(|()| None),
         }
     }
 
@@ -179,7 +179,7 @@ impl Member {
     /// Tries once to come back: where the session has moved to, where the gateway says it is, or where it was.
     async fn come_back(&mut self, asks_gateway: bool) -> Result<(), Trouble> {
         let Place { gateway, key, .. } = self.place.clone();
-        let moved = self.talk.moved.take().map_or(Ok(None), |moved| Way::of(&moved, &gateway))?;
+        let moved = self.client.moved.take().map_or(Ok(None), |moved| Way::of(&moved, &gateway))?;
         let way = match moved {
             None if asks_gateway => {
                 // A gateway that does not know the session, or is not there itself, may know it in a moment.
@@ -203,10 +203,10 @@ impl Member {
                 ("resume", payload)
             }
         };
-        self.talk = Talk::open(&self.authority, hosting::SOCKET, "session", &key).await?;
+        self.client = EnvelopeClient::open(&self.authority, hosting::SOCKET, "session", &key).await?;
         self.enter(action, &payload).await?;
         // What has happened meanwhile is in the view.
-        self.talk.told.push(json!({"event": {"phase": {"phase": self.view["phase"]}}}));
+        self.client.told.push(json!({"event": {"phase": {"phase": self.view["phase"]}}}));
         Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use sametick_transport::clock::{random, unix_seconds};
-use sametick_transport::endpoint::Words;
-use sametick_transport::talk::Call;
+use sametick_transport::endpoint::RawMessage;
+use sametick_transport::raw_websocket::Call;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hex::to_hex;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ impl From<Trouble> for String {
 }
 
 /// A conversation in envelopes.
-pub(super) struct Talk {
+pub(super) struct EnvelopeClient {
     call: Call,
     feature: &'static str,
     seq: u64,
@@ -52,25 +52,25 @@ pub(super) struct Talk {
     heard_at: Instant,
 }
 
-impl Talk {
+impl EnvelopeClient {
     pub async fn open(
         authority: &str,
         path: &str,
         feature: &'static str,
         key: &AccessKey,
-    ) -> Result<Talk, Trouble> {
+    ) -> Result<EnvelopeClient, Trouble> {
         let proof = to_hex(&key.page_proof(unix_seconds() / 60));
         let path = format!("{path}?proof={proof}");
         let call = tokio::time::timeout(PATIENCE, Call::open(authority, &path)).await;
         let call = call.map_err(|_| Trouble::Cut("nobody answers".into()))??;
-        Ok(Talk { call, feature, seq: 0, told: Vec::new(), moved: None, heard_at: Instant::now() })
+        Ok(EnvelopeClient { call, feature, seq: 0, told: Vec::new(), moved: None, heard_at: Instant::now() })
     }
 
     pub async fn say(&mut self, action: &str, payload: &Value) -> Result<u64, Trouble> {
         self.seq += 1;
-        let Talk { seq, feature, .. } = self;
+        let EnvelopeClient { seq, feature, .. } = self;
         let said = json!({"v": 2, "kind": "command", "seq": *seq, "feature": *feature, "action": action, "payload": payload});
-        self.call.say(Words::Text(said.to_string())).await?;
+        self.call.say(RawMessage::Text(said.to_string())).await?;
         Ok(self.seq)
     }
 
@@ -80,7 +80,7 @@ impl Talk {
             return Err(Trouble::Cut("the server is silent".into()));
         }
         let ping = json!({"v": 2, "kind": "ping"});
-        self.call.say(Words::Text(ping.to_string())).await.map_err(Trouble::from)
+        self.call.say(RawMessage::Text(ping.to_string())).await.map_err(Trouble::from)
     }
 
     /// What is said next, other than that the connection is alive. Nothing is lost if this is dropped before it is done.
@@ -89,7 +89,7 @@ impl Talk {
             let words =
                 self.call.hear().await.ok_or_else(|| Trouble::Cut("the server has hung up".into()))?;
             self.heard_at = Instant::now();
-            let Words::Text(text) = words else {
+            let RawMessage::Text(text) = words else {
                 return Err(Trouble::Failed("JSON was answered by something else".into()));
             };
             let message: Value =
@@ -140,7 +140,7 @@ impl From<std::io::Error> for Trouble {
 
 /// A visitor of the lobby.
 pub(super) struct Visitor {
-    talk: Talk,
+    client: EnvelopeClient,
     /// Shows the lobby who it is.
     pub token: String,
 }
@@ -155,10 +155,10 @@ pub(super) struct Way {
 impl Visitor {
     /// Comes as a new player, or as the one with this token.
     pub async fn come(gateway: &str, key: &AccessKey, token: Option<&str>) -> Result<Visitor, Trouble> {
-        let mut talk = Talk::open(gateway, gateway::SOCKET, "lobby", key).await?;
-        let answer = talk.ask("hello", &json!({ "token": token })).await?;
+        let mut client = EnvelopeClient::open(gateway, gateway::SOCKET, "lobby", key).await?;
+        let answer = client.ask("hello", &json!({ "token": token })).await?;
         let token = answer["you"]["token"].as_str().unwrap_or_default().to_owned();
-        Ok(Visitor { talk, token })
+        Ok(Visitor { client, token })
     }
 
     pub async fn create(&mut self, gateway: &str, settings: &Value) -> Result<Way, Trouble> {
@@ -173,7 +173,7 @@ impl Visitor {
     }
 
     async fn go(&mut self, action: &str, wish: &Value, gateway: &str) -> Result<Way, Trouble> {
-        let answer = self.talk.ask(action, wish).await?;
+        let answer = self.client.ask(action, wish).await?;
         match Way::of(&answer["go"], gateway)? {
             Some(way) => Ok(way),
             None => Err(Trouble::Failed(format!("{action}: {}", answer["refused"]))),

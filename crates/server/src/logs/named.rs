@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sametick_sim::BuildId;
 use sametick_store::log::OpenError;
-use sametick_store::saves::{ColdFiles, ColdLog, Place, SESSIONS, SessionKey, Shelf};
+use sametick_store::saves::{ColdFiles, ColdLog, ObjectStore, Place, SESSIONS, SessionKey};
 
 use super::file::{KeptLog, LogError, LogFile};
 use crate::cli::CommandError;
@@ -81,9 +81,9 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
     {
         return Err(LogError::NoStore(folder.clone()).into());
     }
-    let shelf = place.open().map_err(SessionsError::from)?;
+    let store = place.open().map_err(SessionsError::from)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let key = runtime.block_on(key_of(&*shelf, typed))?;
+    let key = runtime.block_on(key_of(&*store, typed))?;
     if let Place::Folder(folder) = place {
         let path = folder.join(key.log());
         match LogFile::open(&path) {
@@ -93,17 +93,17 @@ fn open_kept(place: &Place, typed: &str) -> Result<LogFile, CommandError> {
         }
     }
     let name = named(place, &key);
-    let kept = runtime.block_on(fetch(&*shelf, &key, &name))?;
+    let kept = runtime.block_on(fetch(&*store, &key, &name))?;
     Ok(LogFile::of_kept(name.into(), kept)?)
 }
 
 /// The session that was typed. Who has typed all of it need not be allowed to list the others.
-async fn key_of(shelf: &dyn Shelf, typed: &str) -> Result<SessionKey, SessionsError> {
+async fn key_of(store: &dyn ObjectStore, typed: &str) -> Result<SessionKey, SessionsError> {
     let exact =
         typed.split_once('/').and_then(|(build, id)| SessionKey::from_id(BuildId::from_hex(build)?, id));
     match exact {
-        Some(key) if shelf.head(&key.log()).await?.is_some() => Ok(key),
-        _ => Ok(find(shelf, typed).await?.key),
+        Some(key) if store.head(&key.log()).await?.is_some() => Ok(key),
+        _ => Ok(find(store, typed).await?.key),
     }
 }
 
@@ -115,15 +115,15 @@ fn named(place: &Place, key: &SessionKey) -> String {
 }
 
 /// Reads log and save of a session.
-async fn fetch(shelf: &dyn Shelf, key: &SessionKey, name: &str) -> Result<KeptLog, CommandError> {
+async fn fetch(store: &dyn ObjectStore, key: &SessionKey, name: &str) -> Result<KeptLog, CommandError> {
     let damaged = |error: String| SessionsError::Damaged {
         session: key.id().into(),
         error: format!("its log: {error}"),
     };
-    let files = ColdLog::new(shelf, key).read().await.map_err(|error| damaged(error.to_string()))?;
+    let files = ColdLog::new(store, key).read().await.map_err(|error| damaged(error.to_string()))?;
     let log = files.map(ColdFiles::joined).transpose().map_err(|error| damaged(error.to_string()))?;
     let log = log.flatten().ok_or_else(|| LogError::NoLog(name.into()))?;
-    let save = match shelf.get(&key.save()).await {
+    let save = match store.get(&key.save()).await {
         Ok(found) => found.map(|content| Ok(content.bytes.into())),
         Err(trouble) => Some(Err(trouble.to_string())),
     };

@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use super::gate::{Gate, unauthorized};
 use super::session::{self, Exchange};
 use super::{answer_json, error, places, set};
+use crate::endpoints::Endpoints;
 use crate::games::{AnyGame, Games};
 use crate::gateway;
 use crate::gateway::lists::Lists;
 use crate::listen::Listening;
 use crate::presence::{Mode, Presence};
 use crate::rooms::entrance::{Entrance, room_of};
-use crate::ways::Ways;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -26,7 +26,7 @@ pub struct Api {
     started: Instant,
     games: Games,
     presence: Presence,
-    ways: Ways,
+    endpoints: Endpoints,
     gate: Gate,
     /// The sessions of hosts.
     lists: Lists,
@@ -45,7 +45,7 @@ impl Api {
             started: Instant::now(),
             games,
             presence,
-            ways: Ways::of(listening),
+            endpoints: Endpoints::of(listening),
             gate: Gate::of(listening),
             lists,
             exchange,
@@ -139,8 +139,8 @@ impl Api {
             "sign_in": self.exchange.is_needed(),
             "games": games,
             "websocket": { "path": "/ws" },
-            "webtransport": self.ways.webtransport(),
-            "native": self.ways.native(host),
+            "webtransport": self.endpoints.webtransport(),
+            "native": self.endpoints.native(host),
         })
     }
 }

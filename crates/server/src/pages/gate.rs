@@ -1,7 +1,7 @@
 //! Whoever asks over HTTP where a passphrase is set shows that they know it.
 
 use sametick_transport::clock::unix_seconds;
-use sametick_transport::keeper::Keeper;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::{Bytes, Request, Response, StatusCode, Upgrade, header};
 use sametick_wire::hex::from_hex;
 
@@ -14,7 +14,7 @@ const PROOF_SCHEME: &str = "Sametick ";
 
 /// The passphrase of a server, if it has one.
 pub(crate) struct Gate {
-    keeper: Keeper,
+    keeper: ProofJournal,
     /// Whether there is one.
     pub is_locked: bool,
 }
@@ -45,7 +45,7 @@ impl Gate {
     pub fn upgrade(&self, request: &Request<()>, talks_at: &str) -> Upgrade {
         let path = request.uri().path();
         if path == talks_at || is_of_scripts(path) {
-            return if self.may_see(request) { Upgrade::Talk } else { Upgrade::Refused(unauthorized()) };
+            return if self.may_see(request) { Upgrade::Raw } else { Upgrade::Refused(unauthorized()) };
         }
         if path.starts_with("/api/") {
             let why = "there is no WebSocket here; a script comes in at /api/rooms/CODE/ws";

@@ -66,8 +66,8 @@ fn a_save_of_a_room_that_comes_first_is_not_taken_for_the_last() {
     let folder = a_folder();
     std::fs::create_dir_all(&folder).unwrap();
     let mut recorder = Recorder::new(&folder, games![Pong]);
-    let courier = Courier::start(&folder, None, Retention::default(), Bell::default()).unwrap();
-    recorder.set_courier(courier);
+    let uploader = Uploader::start(&folder, None, Retention::default(), HubWaker::default()).unwrap();
+    recorder.set_uploader(uploader);
     let (room, session) = (Place::Room(RoomId(1)), Place::Session(SessionId(2)));
     for (place, name) in [(room, "hall"), (session, "den")] {
         recorder.begin(place, &Facts { name: name.into(), ..facts(Pong::BUILD) }, 1);

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use super::entrance::Entrance;
 use super::script::{AnyScript, Script};
-use crate::plain;
+use crate::strict_json;
 
 /// A game that can be hosted, whatever its type.
 pub trait AnyRoom: Send + Sync {
@@ -266,7 +266,7 @@ fn begin<S: Default + Serialize + DeserializeOwned>(
     if fields.is_empty() {
         return Ok(Beginning { setup: S::default(), seed, seats });
     }
-    let setup = plain::read(Value::Object(fields)).map_err(|why| format!("`setup`: {why}"))?;
+    let setup = strict_json::read(Value::Object(fields)).map_err(|why| format!("`setup`: {why}"))?;
     Ok(Beginning { setup, seed, seats })
 }
 

@@ -8,7 +8,7 @@ use sametick_lockstep::relay::SessionKey;
 use sametick_sim::Time;
 use sametick_sim::record::Record;
 use sametick_store::saves::Mode;
-use sametick_transport::bell::Bell;
+use sametick_transport::hub_waker::HubWaker;
 
 use super::reopening::{Past, table_of};
 use super::{LEAST_SAVED, Mark, OpenRoom, Resumed, RoomId, Rooms};
@@ -19,16 +19,16 @@ use crate::recorder::{Place, Recorder};
 /// Where rooms are kept.
 pub(crate) struct Archive {
     search: Search<Past>,
-    bell: Bell,
+    waker: HubWaker,
     sender: Sender<Mark>,
     written: Receiver<Mark>,
 }
 
 impl Archive {
-    /// Rooms are looked for by this finder. The bell is rung when there is something to [deliver](Archive::deliver).
-    pub fn new(finder: Rc<Finder>, bell: Bell) -> Archive {
+    /// Rooms are looked for by this finder. The waker is rung when there is something to [deliver](Archive::deliver).
+    pub fn new(finder: Rc<Finder>, waker: HubWaker) -> Archive {
         let (sender, written) = channel();
-        Archive { search: Search::new(finder, Mode::Room, bell.clone()), bell, sender, written }
+        Archive { search: Search::new(finder, Mode::Room, waker.clone()), waker, sender, written }
     }
 
     /// Looks for a room; what is left of it is played to its end.
@@ -39,11 +39,11 @@ impl Archive {
 
     /// Something is to be kept for good. The room goes on from its log: first what has led to it is written there.
     pub fn keep(&self, recorder: &mut Recorder, id: RoomId, mark: Mark) {
-        let (sender, bell) = (self.sender.clone(), self.bell.clone());
+        let (sender, waker) = (self.sender.clone(), self.waker.clone());
         recorder.when_written(Place::Room(id), move || {
             // The server may have stopped meanwhile.
             let _ = sender.send(mark);
-            bell.ring();
+            waker.ring();
         });
     }
 
@@ -59,9 +59,9 @@ impl Archive {
 }
 
 /// The log of a room goes on.
-pub(crate) fn resume_room(recorder: &mut Recorder, id: RoomId, Resumed { trail, seats }: Resumed) {
-    let to = trail.last();
-    recorder.resume(Place::Room(id), trail, seats);
+pub(crate) fn resume_room(recorder: &mut Recorder, id: RoomId, Resumed { recovered, seats }: Resumed) {
+    let to = recovered.last();
+    recorder.resume(Place::Room(id), recovered, seats);
     // As in lockstep, this is how a log says that a session was taken up again.
     recorder.record(Place::Room(id), &Record::Rewind { to });
 }

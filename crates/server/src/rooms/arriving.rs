@@ -41,7 +41,7 @@ impl Rooms {
     pub fn enter(&mut self, member: Member, key: SessionKey) {
         let door = Door {
             key,
-            terms: None,
+            assignment: None,
             room: None,
             asking: None,
             claimed: None,

@@ -68,7 +68,7 @@ impl Rooms {
         let door = self.doors.get(&member).filter(|door| self.has_place_for(door))?;
         let key = door.key.clone();
         let Some((_, Past::Kept(kept))) = self.pasts.remove(&key) else { return None };
-        let Reopening { facts, started_unix_ms, tick, state, seats, trail } = *kept;
+        let Reopening { facts, started_unix_ms, tick, state, seats, recovered } = *kept;
         let hosting = self.games.find(&facts.game, facts.build).ok()?.room()?;
         let config = self.config(facts.seats);
         let open = || hosting.reopen(self.now, config, (tick, &state), &seats);
@@ -78,13 +78,13 @@ impl Rooms {
             return None;
         };
         let id = self.open(key, facts, host, started_unix_ms, founder);
-        self.outbox.push_bare(Output::Resumed(id, Box::new(Resumed { trail, seats })));
+        self.outbox.push_bare(Output::Resumed(id, Box::new(Resumed { recovered, seats })));
         Some(id)
     }
 
     /// How many sessions there are was decided before their games begin.
     fn has_place_for(&self, door: &Door) -> bool {
-        self.rooms.len() < MAX_ROOMS || door.terms.is_some()
+        self.rooms.len() < MAX_ROOMS || door.assignment.is_some()
     }
 
     fn config(&self, seats: u16) -> HostConfig {

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
-use sametick_room::host::{Input, Known, NOT_RESUMED};
+use sametick_room::host::{Input, KnownPlayer, NOT_RESUMED};
 use sametick_room::message::{Join, ToHost};
 use sametick_sim::Time;
 use sametick_sim::contest::Outcome;
@@ -16,11 +16,11 @@ use super::{Output, RoomId, Rooms, Turned};
 
 impl Rooms {
     /// As whom somebody takes part who has come in, before they ask to: whatever they ask for, and whoever a database would say
-    /// they are. A room that somebody joins on terms goes on until it is [ended](Rooms::end), also while nobody is there.
-    pub fn assign(&mut self, member: Member, terms: Terms) {
+    /// they are. A room that somebody joins on assignment goes on until it is [ended](Rooms::end), also while nobody is there.
+    pub fn assign(&mut self, member: Member, assignment: SeatAssignment) {
         let is_new = |door: &&mut super::Door| door.room.is_none() && door.asking.is_none();
         if let Some(door) = self.doors.get_mut(&member).filter(is_new) {
-            door.terms = Some(terms);
+            door.assignment = Some(assignment);
         }
     }
 
@@ -64,7 +64,7 @@ impl Rooms {
 
     /// Whether it is said to a room who somebody is before they join it.
     pub(super) fn is_introduced(&self, member: Member) -> bool {
-        self.keeping.is_some() || self.doors.get(&member).is_some_and(|door| door.terms.is_some())
+        self.keeping.is_some() || self.doors.get(&member).is_some_and(|door| door.assignment.is_some())
     }
 
     /// Somebody joins whom no database is asked about: a guest, or one for whom it was decided who they are.
@@ -73,9 +73,9 @@ impl Rooms {
             return Ok(());
         }
         let door = self.doors.get(&member).filter(|door| !door.is_closed).ok_or(Turned::Out)?;
-        let (key, terms) = (door.key.clone(), door.terms.clone());
-        let join = match &terms {
-            Some(terms) => decided(join, terms),
+        let (key, assignment) = (door.key.clone(), door.assignment.clone());
+        let join = match &assignment {
+            Some(assignment) => decided(join, assignment),
             None => join,
         };
         let found = match self.find(&key) {
@@ -93,26 +93,26 @@ impl Rooms {
         if let Some(door) = self.doors.get_mut(&member) {
             door.room = Some(id);
         }
-        if let Some(terms) = terms {
-            self.introduce_on(id, member, &terms);
+        if let Some(assignment) = assignment {
+            self.introduce_on(id, member, &assignment);
         }
         self.tell(id, Input::Message(member, Channel::Control, &control::to_bytes(&ToHost::Join(join))));
         Ok(())
     }
 
-    fn introduce_on(&mut self, id: RoomId, member: Member, terms: &Terms) {
-        let Terms { player, seat, .. } = *terms;
+    fn introduce_on(&mut self, id: RoomId, member: Member, assignment: &SeatAssignment) {
+        let SeatAssignment { player, seat, .. } = *assignment;
         if let Some(room) = self.rooms.get_mut(&id) {
             room.stays = true;
         }
-        let known = Known { player, seat, is_firm: true, kept: &[], character: &[] };
-        self.tell(id, Input::Known(member, known));
+        let known = KnownPlayer { player, seat, is_firm: true, kept: &[], character: &[] };
+        self.tell(id, Input::KnownPlayer(member, known));
     }
 }
 
 /// What somebody asks for, as it was decided. How they come back is their own to say.
-fn decided(join: Join, terms: &Terms) -> Join {
-    let Terms { name, seat, setup, seed, seats, listed, .. } = terms.clone();
+fn decided(join: Join, assignment: &SeatAssignment) -> Join {
+    let SeatAssignment { name, seat, setup, seed, seats, listed, .. } = assignment.clone();
     Join { name, watch: seat.is_none(), setup, seed, seats, listed, ..join }
 }
 

@@ -9,7 +9,7 @@ use sametick_wire::text::is_safe_to_show;
 use serde_json::{Map, Value};
 
 use super::script::claim_of;
-use crate::plain::no_json;
+use crate::strict_json::no_json;
 
 const BEFORE: &str = "/api/rooms/";
 const BEHIND: &str = "/ws";

@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::plain::{no_json, no_message_pack};
+use crate::strict_json::{no_json, no_message_pack};
 
 /// The version of the envelope.
 pub const VERSION: u64 = 2;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use sametick_room::host::{Input, Keepsake, Known, NOT_RESUMED};
+use sametick_room::host::{Input, Keepable, KnownPlayer, NOT_RESUMED};
 use sametick_room::message::{Characters, Join, ToHost, ToView};
 use sametick_sim::replica::put_part;
 use sametick_sim::{Seat, Tick, Time, Whose, to_canonical};
@@ -264,7 +264,7 @@ impl Rooms {
         checkpoint: Option<&CheckpointRow>,
     ) {
         let character = gift_of(characters);
-        let known = Known {
+        let known = KnownPlayer {
             player,
             seat: checkpoint.map(|row| Seat(row.seat)),
             is_firm: false,
@@ -274,7 +274,7 @@ impl Rooms {
         if let Some(room) = self.rooms.get_mut(&room) {
             room.cast.insert(player, characters.active.clone());
         }
-        self.tell(room, Input::Known(member, known));
+        self.tell(room, Input::KnownPlayer(member, known));
     }
 
     /// Gives somebody a token; they are told once it is on disk.
@@ -364,17 +364,17 @@ impl Rooms {
     }
 
     /// What a room wants kept.
-    pub(super) fn keep(&mut self, id: RoomId, what: Keepsake, bytes: &[u8]) {
+    pub(super) fn keep(&mut self, id: RoomId, what: Keepable, bytes: &[u8]) {
         let (Some(keeping), Some(room)) = (self.keeping, self.rooms.get(&id)) else { return };
         let Ok(kept) = Kept::new(bytes) else { return };
         let (unix_ms, place) = (self.unix_ms(&keeping), room.place);
         let write = match what {
-            Keepsake::Player { player, seat, tick } => {
+            Keepable::Player { player, seat, tick } => {
                 Write::Checkpoint { place, player, seat: seat.0, tick: tick.0, kept, unix_ms }
             }
-            Keepsake::Part(key) => Write::Part { place, key, kept: Some(kept) },
-            Keepsake::Gone(key) => Write::Part { place, key, kept: None },
-            Keepsake::Character { player } => {
+            Keepable::Part(key) => Write::Part { place, key, kept: Some(kept) },
+            Keepable::Gone(key) => Write::Part { place, key, kept: None },
+            Keepable::Character { player } => {
                 let Some(character) = room.cast.get(&player).filter(|name| !name.is_empty()).cloned() else {
                     return;
                 };

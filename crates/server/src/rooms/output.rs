@@ -8,12 +8,12 @@ use sametick_store::players::{Question, Write};
 use sametick_wire::{Channel, Member};
 
 use super::{Mark, RoomId};
-use crate::trail::Trail;
+use crate::recovered::RecoveredSession;
 
 /// What the log of a room goes on from.
 #[derive(Debug)]
 pub struct Resumed {
-    pub(crate) trail: Trail,
+    pub(crate) recovered: RecoveredSession,
     pub(crate) seats: Vec<Seat>,
 }
 
@@ -42,7 +42,7 @@ pub enum Output {
     Record(RoomId, Record),
     /// A tick was stepped: write its inputs down, see [`OpenRoom::inputs`](super::OpenRoom::inputs).
     Stepped(RoomId, Tick),
-    /// The game of a room with [terms](super::Rooms::assign) is over, said once. The room goes on until somebody ends it.
+    /// The game of a room with [assignment](super::Rooms::assign) is over, said once. The room goes on until somebody ends it.
     Outcome(RoomId, Outcome),
     /// The game of a room has panicked: the room ends.
     Crashed(RoomId),

@@ -13,7 +13,7 @@ use sametick_wire::Member;
 use super::{Output, Rooms};
 use crate::finder::Sought;
 use crate::games::{AnyGame, Games, Run};
-use crate::trail::Trail;
+use crate::recovered::RecoveredSession;
 
 /// What was found of a room is good for so long: whoever it was looked for comes in much sooner.
 const PAST_US: u64 = 10_000_000;
@@ -36,20 +36,20 @@ pub struct Reopening {
     /// On which seats somebody sat.
     pub(crate) seats: Vec<Seat>,
     /// What its log goes on from.
-    pub(crate) trail: Trail,
+    pub(crate) recovered: RecoveredSession,
 }
 
 impl Past {
     /// What was found of a room. If that cannot be played to its end, another begins.
     pub(crate) fn of(sought: Sought, name: &str, games: &Games) -> Past {
-        let trail = match sought {
+        let recovered = match sought {
             Sought::New(started_unix_ms) | Sought::Spoilt(started_unix_ms) => {
                 return Past::None(started_unix_ms);
             }
-            Sought::Kept(trail) => trail,
+            Sought::Kept(recovered) => recovered,
         };
-        let next_unix_ms = trail.header.started_unix_ms + 1;
-        let replayed = catch_unwind(AssertUnwindSafe(|| Reopening::of(*trail, games)));
+        let next_unix_ms = recovered.header.started_unix_ms + 1;
+        let replayed = catch_unwind(AssertUnwindSafe(|| Reopening::of(*recovered, games)));
         match replayed.unwrap_or_else(|_| Err("its game panics".into())) {
             Ok(reopening) => Past::Kept(Box::new(reopening)),
             Err(why) => {
@@ -75,7 +75,7 @@ impl Rooms {
         for member in waiting {
             let Some(door) = self.doors.get_mut(&member) else { continue };
             let Some((join, _)) = door.asking.take() else { continue };
-            match self.keeping.filter(|_| door.terms.is_none()) {
+            match self.keeping.filter(|_| door.assignment.is_none()) {
                 Some(keeping) => self.inquire(&keeping, member, join),
                 None => {
                     if let Err(turned) = self.come_in(member, join) {
@@ -111,11 +111,11 @@ pub(crate) fn table_of(seats: &[Seat]) -> Vec<u8> {
 }
 
 impl Reopening {
-    fn of(trail: Trail, games: &Games) -> Result<Reopening, String> {
-        let facts = trail.facts();
+    fn of(recovered: RecoveredSession, games: &Games) -> Result<Reopening, String> {
+        let facts = recovered.facts();
         let game = games.find(&facts.game, facts.build).map_err(|unknown| unknown.to_string())?;
-        let run = replay(&trail, game)?;
-        let seats = match (&trail.log, &trail.save) {
+        let run = replay(&recovered, game)?;
+        let seats = match (&recovered.log, &recovered.save) {
             (Some(log), _) => log.position.seats().collect(),
             (None, Some(save)) => {
                 from_canonical(&save.table).map_err(|error| format!("the table: {error:?}"))?
@@ -124,19 +124,19 @@ impl Reopening {
         };
         let (tick, mut state) = (run.tick(), Vec::new());
         run.save(&mut state);
-        let started_unix_ms = trail.header.started_unix_ms;
-        Ok(Reopening { facts, started_unix_ms, tick, state, seats, trail })
+        let started_unix_ms = recovered.header.started_unix_ms;
+        Ok(Reopening { facts, started_unix_ms, tick, state, seats, recovered })
     }
 }
 
 /// Plays what is left of a room from its save, or from its beginning.
-fn replay(trail: &Trail, game: &dyn AnyGame) -> Result<Box<dyn Run>, String> {
-    let run = match &trail.save {
+fn replay(recovered: &RecoveredSession, game: &dyn AnyGame) -> Result<Box<dyn Run>, String> {
+    let run = match &recovered.save {
         Some(save) => game.resume(save.info.tick, &save.state),
-        None => game.begin(&trail.header.setup),
+        None => game.begin(&recovered.header.setup),
     };
     let mut run = run.map_err(|error| format!("{error:?}"))?;
-    let Some(log) = &trail.log else { return Ok(run) };
+    let Some(log) = &recovered.log else { return Ok(run) };
     let mut reader = LogReader::open(&log.bytes[..]).map_err(|error| error.to_string())?;
     let mut records = reader.holding();
     while let Some(record) = records.next().map_err(|error| error.to_string())? {

@@ -16,10 +16,10 @@ use sametick_wire::hex::to_hex;
 use sametick_wire::identity::Token;
 use sametick_wire::pacer::Path;
 
+use super::command::command_of;
 use super::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
+use super::outgoing::{Ack, Cast, Happened, Known, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome};
 use super::showing::{Fields, Showing, Sight};
-use super::told::{Ack, Cast, Happened, Known, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome};
-use super::wishes::command_of;
 
 /// Messages that are taken a second.
 pub const MESSAGES_PER_SECOND: u64 = 120;

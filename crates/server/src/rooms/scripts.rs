@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
 use sametick_sim::Time;
 use sametick_sim::record::Leaving;
-use sametick_transport::endpoint::{Talk, Words};
+use sametick_transport::endpoint::{RawEvent, RawMessage};
 use sametick_transport::hub::{Key, Links};
 use sametick_transport::websocket::MAX_MESSAGE;
 use sametick_wire::Member;
@@ -49,7 +49,7 @@ impl Scripts {
         self.members.get(&key).copied()
     }
 
-    /// Lets a script in, which asks for its room next; on these terms, in the game of a session.
+    /// Lets a script in, which asks for its room next; on these assignment, in the game of a session.
     pub fn come(
         &mut self,
         now: Time,
@@ -57,7 +57,7 @@ impl Scripts {
         links: &mut Links,
         key: Key,
         from: IpAddr,
-        (entrance, terms): (&Entrance, Option<Terms>),
+        (entrance, assignment): (&Entrance, Option<SeatAssignment>),
     ) -> Result<Member, Fault> {
         let refused = |why: String| Fault::new(Code::NotAllowed, why);
         let games = rooms.games().clone();
@@ -67,7 +67,7 @@ impl Scripts {
         let script = hosting.script(now, entrance, games.commit()).map_err(refused)?;
         let member = rooms.join_local(SessionKey { build: game.build(), name: entrance.room.clone() });
         rooms.come_from(member, from);
-        terms.into_iter().for_each(|terms| rooms.assign(member, terms));
+        assignment.into_iter().for_each(|assignment| rooms.assign(member, assignment));
         self.members.insert(key, member);
         self.present.insert(member, Present { key, script, wake_at: None });
         self.drain(member, now, rooms, links);
@@ -83,30 +83,30 @@ impl Scripts {
     }
 
     /// Takes what happens on the connection of a script that was let in.
-    pub fn talk(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links, key: Key, talk: Talk) {
-        match (talk, self.member(key)) {
-            (Talk::Said(said), Some(member)) => {
+    pub fn on_raw(&mut self, now: Time, rooms: &mut Rooms, links: &mut Links, key: Key, event: RawEvent) {
+        match (event, self.member(key)) {
+            (RawEvent::Said(said), Some(member)) => {
                 let input = match &said {
-                    Words::Text(text) => Input::Said(Encoding::Json, text.as_bytes()),
-                    Words::Binary(bytes) => Input::Said(Encoding::MessagePack, bytes),
+                    RawMessage::Text(text) => Input::Said(Encoding::Json, text.as_bytes()),
+                    RawMessage::Binary(bytes) => Input::Said(Encoding::MessagePack, bytes),
                 };
                 self.tell(member, now, rooms, links, input);
             }
-            (Talk::TooLong, Some(member)) => {
+            (RawEvent::TooLong, Some(member)) => {
                 let why = format!("a message has at most {MAX_MESSAGE} bytes");
                 self.tell(member, now, rooms, links, Input::Broke(Code::TooLarge, &why));
             }
-            (Talk::NoText, Some(member)) => {
+            (RawEvent::NoText, Some(member)) => {
                 let why = "a text frame has to be UTF-8";
                 self.tell(member, now, rooms, links, Input::Broke(Code::BadMessage, why));
             }
-            (Talk::Ended(why), Some(member)) => {
+            (RawEvent::Ended(why), Some(member)) => {
                 tracing::info!(%why, "a script has gone");
                 self.members.remove(&key);
                 self.present.remove(&member);
                 rooms.handle(now, RoomInput::Closed(member, Leaving::Left));
             }
-            (Talk::Began { .. }, _) | (_, None) => {}
+            (RawEvent::Began { .. }, _) | (_, None) => {}
         }
     }
 
@@ -192,10 +192,10 @@ fn game_of<'a>(games: &'a Games, name: Option<&str>) -> Result<&'a dyn AnyGame, 
 
 impl Encoding {
     /// A frame with what was [encoded](super::envelope::encode).
-    pub fn words(self, bytes: Vec<u8>) -> Words {
+    pub fn words(self, bytes: Vec<u8>) -> RawMessage {
         match self {
-            Encoding::Json => Words::Text(String::from_utf8(bytes).expect("JSON is text")),
-            Encoding::MessagePack => Words::Binary(bytes),
+            Encoding::Json => RawMessage::Text(String::from_utf8(bytes).expect("JSON is text")),
+            Encoding::MessagePack => RawMessage::Binary(bytes),
         }
     }
 }

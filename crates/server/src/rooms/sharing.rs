@@ -93,7 +93,7 @@ impl Rooms {
 
     /// Somebody as the one who begins a room with so many bots.
     pub(super) fn founder(&self, door: &Door, bots: u64) -> Founder {
-        Founder { source: door.source.filter(|_| door.terms.is_none()), bots }
+        Founder { source: door.source.filter(|_| door.assignment.is_none()), bots }
     }
 
     /// How many bots a room has that may go on.

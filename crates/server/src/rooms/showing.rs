@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sametick_sim::replica::{Kind, Plain, Scene};
 use serde::{Serialize, Serializer};
 
-use super::told::{Feature, Mode, Player};
+use super::outgoing::{Feature, Mode, Player};
 
 /// The fields of an entity, in the order of their declaration.
 #[derive(Clone, Debug, PartialEq)]

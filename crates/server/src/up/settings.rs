@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, Parser};
 use sametick_store::saves::Retention;
-use sametick_transport::places::MAX_EACH;
+use sametick_transport::connection_slots::MAX_EACH;
 use sametick_wire::claims::HOLD_US;
 use toml::de::{DeTable, DeValue};
 

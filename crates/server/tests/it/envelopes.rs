@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sametick::rooms::envelope::{Code, Encoding, Fault, Outgoing, encode};
-use sametick::rooms::told::{
+use sametick::rooms::outgoing::{
     Ack, Cast, Feature, Happened, Known, Mode, Pace, Player, Pong, Rates, Saved, Snapshot, Welcome,
 };
 use sametick_arena::{Arena, Event, Setup};

@@ -183,7 +183,7 @@ impl<G: Hosted> Hall<G> {
                 }
                 Output::Ended(id) => self.ended.push(id),
                 Output::Crashed(id) => self.crashed.push(id),
-                Output::Outcome(..) => unreachable!("nobody has come on terms"),
+                Output::Outcome(..) => unreachable!("nobody has come on assignment"),
                 Output::Find(_) | Output::Resumed(..) | Output::SaveRoom(_) => {
                     unreachable!("nobody looks for rooms here")
                 }
@@ -235,7 +235,7 @@ impl<G: Hosted> Hall<G> {
                         moved = true;
                     }
                     view::Output::WantInput(tick) => {
-                        let own = player.view.foreseen().map(|(_, own)| own);
+                        let own = player.view.predicted().map(|(_, own)| own);
                         let input = (self.pilot)(own, player.view.newest(), tick);
                         player.view.handle(self.now, view::Input::Local(input)).unwrap();
                     }

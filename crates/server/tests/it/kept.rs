@@ -8,7 +8,7 @@ use sametick::replay::{Keep, NotUsed, Playback, ReplayError, Start, compare, pla
 use sametick_sim::record::Record;
 use sametick_sim::{BuildId, StateHash, Tick};
 use sametick_store::log::{Header, LogEncoder, LogReader};
-use sametick_store::saves::{ColdLog, MemoryShelf, Piece, Save, SaveInfo, SessionKey, Shelf, at_once};
+use sametick_store::saves::{ColdLog, MemoryStore, ObjectStore, Piece, Save, SaveInfo, SessionKey, at_once};
 use serde_json::Value;
 
 use crate::log::text;
@@ -278,8 +278,8 @@ fn a_session_is_replayed_by_its_id() {
 
 /// Keeps a log in segments in a data folder, as who has copied it from S3.
 fn keep_segments(played: &Played, data: &Path, logs: &[Vec<u8>]) {
-    let shelf = MemoryShelf::new();
-    let cold = ColdLog::new(&shelf, &played.key);
+    let store = MemoryStore::new();
+    let cold = ColdLog::new(&store, &played.key);
     for log in logs {
         let first = LogReader::open(&log[..]).unwrap().header().first_tick;
         let (front, rest) = log.split_at(log.len() / 2);
@@ -287,8 +287,8 @@ fn keep_segments(played: &Played, data: &Path, logs: &[Vec<u8>]) {
         at_once(cold.append(piece(0, first, front))).unwrap();
         at_once(cold.append(piece(front.len(), first + 700, rest))).unwrap();
     }
-    for object in at_once(shelf.list("")).unwrap() {
-        let bytes = at_once(shelf.get(&object.key)).unwrap().unwrap().bytes;
+    for object in at_once(store.list("")).unwrap() {
+        let bytes = at_once(store.get(&object.key)).unwrap().unwrap().bytes;
         std::fs::write(data.join(&object.key), bytes).unwrap();
     }
 }

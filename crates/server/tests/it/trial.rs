@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sametick::games::{AnyGame, Games, Known};
-use sametick_sim::replica::{Apart, Entity, Hosted, Kind, NoCommand, Scene, ViewId};
+use sametick_sim::replica::{Entity, Hosted, Kind, NoCommand, PredictionError, Scene, ViewId};
 use sametick_sim::{BuildId, Game, Inputs, Schema, TickRate};
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +158,7 @@ pub struct Field {
     walkers: std::collections::BTreeMap<u16, [i32; 2]>,
 }
 
-/// A walker, as others see it and as its own screen foresees it.
+/// A walker, as others see it and as its own screen predicts it.
 #[derive(Clone, Debug, PartialEq, Entity)]
 #[entity(name = "walker", zone(near within 1000.0 at 10 hz))]
 pub struct Walker {
@@ -215,9 +215,9 @@ impl Hosted for Field {
         own.at = [own.at[0] + i32::from(input.dx), own.at[1] + i32::from(input.dy)];
     }
 
-    fn apart(foreseen: &Walker, right: &Walker) -> Apart {
-        let distance = (foreseen.at[0] - right.at[0]) as f32;
-        Apart { distance, speed: 30.0, snaps: false }
+    fn apart(predicted: &Walker, right: &Walker) -> PredictionError {
+        let distance = (predicted.at[0] - right.at[0]) as f32;
+        PredictionError { distance, speed: 30.0, snaps: false }
     }
 
     fn command(_: &Step, command: NoCommand, _: &mut Vec<Step>) {

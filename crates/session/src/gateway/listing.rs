@@ -9,7 +9,7 @@ use crate::lobby::{Filter, Reply};
 use crate::message::Refusal;
 
 /// Who is told of changes, and of which.
-pub(super) struct Follower {
+pub(super) struct ListSubscriber {
     filter: Filter,
     told: u64,
 }
@@ -20,7 +20,7 @@ impl<C: Catalog> Gateway<C> {
         self.outputs.push_back(Output::Reply(client, Some(seq), Reply::Sessions { sessions, more }));
         self.followers.remove(&client);
         if follow && self.followers.len() < MAX_FOLLOWERS {
-            self.followers.insert(client, Follower { filter, told: self.catalog.version() });
+            self.followers.insert(client, ListSubscriber { filter, told: self.catalog.version() });
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{Game, SchemaHash, Seat, TickRate, description_of, schema};
 /// A game that can also run in an authoritative room: the host steps it, and players see what concerns them.
 ///
 /// The step is the same as in lockstep. Besides it a game says what others may see ([`show`](Hosted::show)), from where
-/// ([`eye`](Hosted::eye)), and what a player's own screen foresees ([`own`](Hosted::own), [`predict`](Hosted::predict)).
+/// ([`eye`](Hosted::eye)), and what a player's own screen predicts ([`own`](Hosted::own), [`predict`](Hosted::predict)).
 pub trait Hosted: Game {
     /// The kinds of entities there are.
     const KINDS: &'static [Kind];
@@ -25,14 +25,14 @@ pub trait Hosted: Game {
     /// How far behind the newest update other entities are shown, in milliseconds.
     const DELAY_MS: u32 = 110;
 
-    /// How a wrong foresight is mended.
+    /// How a wrong prediction is mended.
     const BLEND: Blend = Blend { over_us: 100_000 };
 
     /// The characters that a player may have, each with what is kept of it wherever they play; the first if they choose none. Their
     /// names are short, of lower-case letters, digits and hyphens.
     const CHARACTERS: &'static [&'static str] = &[];
 
-    /// What a player's screen foresees of itself: in full, so that what is foreseen from it is what the host comes to.
+    /// What a player's screen predicts of itself: in full, so that what is predicted from it is what the host comes to.
     /// Its codes must lose nothing.
     type Own: Entity;
 
@@ -53,15 +53,15 @@ pub trait Hosted: Game {
     /// Puts every entity there is into an empty scene.
     fn show(&self, scene: &mut Scene);
 
-    /// What a view foresees, if it has anything of its own.
+    /// What a view predicts, if it has anything of its own.
     fn own(&self, view: ViewId) -> Option<Self::Own>;
 
     /// One tick of what is its own, as [`step`](Game::step) will do it: the same code. `around` is what the player knows of
     /// everything else.
     fn predict(own: &mut Self::Own, input: &Self::Input, around: &Scene);
 
-    /// How far what was foreseen is from what is right.
-    fn apart(foreseen: &Self::Own, right: &Self::Own) -> Apart;
+    /// How far what was predicted is from what is right.
+    fn apart(predicted: &Self::Own, right: &Self::Own) -> PredictionError;
 
     /// What happened in the last step.
     fn events(&self, events: &mut Events<Self::Event>) {
@@ -104,16 +104,16 @@ pub trait Hosted: Game {
     fn command(held: &Self::Input, command: Self::Command, inputs: &mut Vec<Self::Input>);
 }
 
-/// How a wrong foresight is mended, when it is not so wrong that it is mended at once.
+/// How a wrong prediction is mended, when it is not so wrong that it is mended at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blend {
     /// For how long what is shown moves over to what is right.
     pub over_us: u64,
 }
 
-/// How far a foreseen state is from the right one.
+/// How far a predicted state is from the right one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Apart {
+pub struct PredictionError {
     /// In the units of the game.
     pub distance: f32,
     /// How fast it moves, in these units a second: distance by speed is the error as a time.
@@ -180,7 +180,7 @@ impl<E> Events<E> {
     }
 }
 
-/// The description of everything that a room of a game says: its types as in lockstep, its kinds, what is foreseen, and its
+/// The description of everything that a room of a game says: its types as in lockstep, its kinds, what is predicted, and its
 /// events.
 pub fn hosted_description_of<G: Hosted>() -> String {
     let mut text = description_of::<G>();

@@ -58,7 +58,7 @@ Inputs.rows[].input?::2 Fire.at: tuple
 Inputs.rows[].input?::2 Fire.at.0: f32
 Inputs.rows[].input?::2 Fire.at.1: f32
 Inputs.brought: sequence
-Inputs.brought[]: struct Brought
+Inputs.brought[]: struct Restored
 Inputs.brought[].whose: enum Whose
 Inputs.brought[].whose::0 Place: unit
 Inputs.brought[].whose::1 Player: newtype

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sametick_sim::Rng;
-use sametick_simulator::platter::Platter;
+use sametick_simulator::crash_disk::CrashDisk;
 use sametick_store::players::{
     Durability, Found, Kept, OtherFiles, PlaceId, PlayerId, Purpose, Question, Sqlite, SqliteOptions,
     Storage, StorageError, Token, Write,
@@ -22,7 +22,7 @@ const FAR_FUTURE_S: u64 = 1 << 40;
 fn what_was_acknowledged_survives_power_cuts() {
     #[allow(clippy::disallowed_methods, reason = "the long run says how many seeds")]
     let seeds = std::env::var("SAMETICK_SEEDS").map_or(SEEDS, |seeds| seeds.parse().unwrap());
-    let disk = Platter::register("forgets");
+    let disk = CrashDisk::register("forgets");
     let mut told = Told::default();
     for seed in 0..seeds {
         if let Err(violation) = World::new("forgets", &disk, seed, Durability::Synced).live(&mut told) {
@@ -35,7 +35,7 @@ fn what_was_acknowledged_survives_power_cuts() {
 
 #[test]
 fn a_sync_that_is_missing_is_found() {
-    let disk = Platter::register("never synced");
+    let disk = CrashDisk::register("never synced");
     let violations = (0..20).filter(|seed| {
         let world = World::new("never synced", &disk, *seed, Durability::Unsynced);
         world.live(&mut Told::default()).is_err()
@@ -45,7 +45,7 @@ fn a_sync_that_is_missing_is_found() {
 
 #[test]
 fn what_stands_behind_a_failed_sync_survives() {
-    let disk = Platter::register("fails to sync");
+    let disk = CrashDisk::register("fails to sync");
     for (seed, failed) in (0..64).map(|seed| (seed, 1 + seed as u32 % 4)) {
         let mut world = World::new("fails to sync", &disk, seed, Durability::Synced);
         let mut storage = world.open().unwrap();
@@ -68,7 +68,7 @@ fn what_stands_behind_a_failed_sync_survives() {
 
 #[test]
 fn a_power_cut_after_a_failed_sync_leaves_whole_batches() {
-    let disk = Platter::register("fails twice");
+    let disk = CrashDisk::register("fails twice");
     for (seed, cut_after) in (0..300).map(|seed| (seed, seed % 100)) {
         let mut world = World::new("fails twice", &disk, seed, Durability::Synced);
         let mut batch = |rows| (0..rows).map(|_| draw_checkpoint(&mut world.rng)).collect::<Vec<_>>();
@@ -106,14 +106,14 @@ struct Told {
 /// A database on a disk that forgets, and one in memory to compare it with.
 struct World<'a> {
     vfs: &'static str,
-    disk: &'a Platter,
+    disk: &'a CrashDisk,
     durability: Durability,
     rng: Rng,
     reference: Sqlite,
 }
 
 impl World<'_> {
-    fn new<'a>(vfs: &'static str, disk: &'a Platter, seed: u64, durability: Durability) -> World<'a> {
+    fn new<'a>(vfs: &'static str, disk: &'a CrashDisk, seed: u64, durability: Durability) -> World<'a> {
         disk.wipe();
         // A database of this name is in memory.
         let in_memory =
@@ -198,7 +198,7 @@ impl World<'_> {
 }
 
 /// Where a database is; memory has nothing to write again.
-fn files(name: &str, disk: Option<Platter>) -> OtherFiles {
+fn files(name: &str, disk: Option<CrashDisk>) -> OtherFiles {
     let rewrite = move |path: &Path| match &disk {
         Some(disk) => disk.rewrite(path.to_str().expect("it has a plain name")),
         None => Ok(()),

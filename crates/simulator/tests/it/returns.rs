@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use sametick_arena::{Arena, Setup};
 use sametick_room::HostConfig;
-use sametick_room::host::{Input, Keepsake, Known};
+use sametick_room::host::{Input, Keepable, KnownPlayer};
 use sametick_room::pair::Trial;
 use sametick_sim::replica::{Hosted, Parts, put_part};
 use sametick_sim::{Rng, Seat, Whose, to_canonical};
@@ -24,13 +24,13 @@ struct Kept {
 }
 
 impl Kept {
-    fn take(&mut self, keepsakes: Vec<(Keepsake, Vec<u8>)>) {
+    fn take(&mut self, keepsakes: Vec<(Keepable, Vec<u8>)>) {
         for (what, bytes) in keepsakes {
             match what {
-                Keepsake::Player { player, seat, .. } => drop(self.players.insert(player, (seat, bytes))),
-                Keepsake::Character { player } => drop(self.lives.insert(player, bytes)),
-                Keepsake::Part(number) => drop(self.parts.insert(number, bytes)),
-                Keepsake::Gone(number) => drop(self.parts.remove(&number)),
+                Keepable::Player { player, seat, .. } => drop(self.players.insert(player, (seat, bytes))),
+                Keepable::Character { player } => drop(self.lives.insert(player, bytes)),
+                Keepable::Part(number) => drop(self.parts.insert(number, bytes)),
+                Keepable::Gone(number) => drop(self.parts.remove(&number)),
             }
         }
     }
@@ -38,14 +38,14 @@ impl Kept {
     fn introduce(&self, trial: &mut Trial<Arena>, index: usize, player: PlayerId) {
         let row = self.players.get(&player);
         let life = self.lives.get(&player).map(|life| to_canonical(&("guard", life)).unwrap());
-        let known = Known {
+        let known = KnownPlayer {
             player,
             seat: row.map(|(seat, _)| *seat),
             is_firm: false,
             kept: row.map_or(&[], |(_, kept)| kept),
             character: life.as_deref().unwrap_or(&[]),
         };
-        trial.host.handle(trial.now, Input::Known(trial.players[index].member, known));
+        trial.host.handle(trial.now, Input::KnownPlayer(trial.players[index].member, known));
     }
 }
 

@@ -34,7 +34,7 @@ impl Watch<Arena> for Shown {
 /// A bot that knows what its view knows.
 pub fn bot(seed: u64) -> impl FnMut(&View<Arena>, Tick) -> Input {
     move |view, tick| {
-        let own = view.foreseen().map(|(_, own)| *own);
+        let own = view.predicted().map(|(_, own)| *own);
         own.map_or_else(Input::default, |own| pilot(&own, view.newest(), tick, seed))
     }
 }
@@ -54,7 +54,7 @@ fn arena(seed: u64, profile: &str, bots: u64) -> Trial<Arena> {
 
 /// V5: bots turn about every half second and collide; a round trip of 100 ms, one packet in fifty lost.
 #[test]
-fn foresight_is_wrong_by_less_than_thirty_milliseconds() {
+fn prediction_is_wrong_by_less_than_thirty_milliseconds() {
     let (mut sum_ms, mut compared, mut worst, mut corrected) = (0.0, 0, 0.0f64, 0);
     for seed in 0..6 {
         let mut trial = arena(seed, "rtt=100ms,jitter=5ms,loss=2%", 14);

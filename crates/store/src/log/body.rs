@@ -4,7 +4,7 @@
 //! what changed is coded as the exclusive or with the last input, byte by byte. Nothing says which seats are taken or
 //! which tick it is: the [timeline](super::timeline) knows.
 
-use sametick_sim::{Brought, Seat, StateHash, Tick, Whose};
+use sametick_sim::{Restored, Seat, StateHash, Tick, Whose};
 
 use super::model::Models;
 use super::timeline::Place;
@@ -121,7 +121,7 @@ pub(super) fn put_event(
 }
 
 /// Something that is brought into the tick that follows.
-pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: Brought<&[u8]>) {
+pub(super) fn put_brought(coder: &mut impl Coder, models: &mut Models, brought: Restored<&[u8]>) {
     put_kind(coder, models, kind::BROUGHT);
     let whose = match brought.whose {
         Whose::Place => 0,
@@ -147,7 +147,7 @@ fn take_brought(coder: &mut impl Coder) -> Taken {
     if length > MAX_BROUGHT_BYTES {
         return Taken::Nonsense("something brought that is longer than a log takes");
     }
-    Taken::Brought(Brought { whose, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
+    Taken::Restored(Restored { whose, bytes: (0..length).map(|_| coder.even(0, 8) as u8).collect() })
 }
 
 /// What [`take_event`] found.
@@ -155,7 +155,7 @@ pub(super) enum Taken {
     /// The next record.
     Event(Record),
     /// A part of the tick that follows.
-    Brought(Brought<Vec<u8>>),
+    Restored(Restored<Vec<u8>>),
     /// The frame is over.
     EndOfFrame,
     /// Nothing that was ever written.

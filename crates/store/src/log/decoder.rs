@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use sametick_sim::{Brought, Row, Tick};
+use sametick_sim::{Restored, Row, Tick};
 
 use super::body::{Taken, code_input, take_event};
 use super::group::Group;
@@ -26,7 +26,7 @@ pub(super) struct LogDecoder {
     /// The memory of the last inputs, while `record` is something else.
     spare: TickInputs,
     /// What is brought into the tick that is being read.
-    brought: Vec<Brought<Vec<u8>>>,
+    brought: Vec<Restored<Vec<u8>>>,
 }
 
 /// Bytes that are whole, but that no writer of ours has written; and what is wrong with them.
@@ -109,7 +109,7 @@ impl LogDecoder {
                 break;
             }
             match take_event(&mut coder, &mut self.models, &self.commit, timeline.next) {
-                Taken::Brought(brought) => {
+                Taken::Restored(brought) => {
                     brought_bytes += brought.bytes.len();
                     if brought_bytes > MAX_TICK_BROUGHT_BYTES || self.brought.len() > MAX_TICK_BROUGHT_BYTES {
                         return Err("more brought into a tick than a log takes");

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use sametick_sim::{Brought, Row};
+use sametick_sim::{Restored, Row};
 use serde_json::{Map, Value, json};
 
 use crate::disk::Source;
@@ -108,7 +108,7 @@ fn row_to_json(row: &Row<&[u8]>) -> Value {
 }
 
 /// `{"whose":"player","seat":0,"bytes":"07"}`; what is the place's has no seat.
-fn brought_to_json(brought: &Brought<&[u8]>) -> Value {
+fn brought_to_json(brought: &Restored<&[u8]>) -> Value {
     let mut object = Map::new();
     object.insert("whose".into(), brought.whose.name().into());
     if let Some(seat) = brought.whose.seat() {

@@ -129,7 +129,7 @@ pub enum WriteError {
     Disk(#[from] io::Error),
 }
 
-/// An encoder and its disk in one: for tools, tests and the simulator. A server uses a [`Scribe`](super::Scribe), which
+/// An encoder and its disk in one: for tools, tests and the simulator. A server uses a [`LogThread`](super::LogThread), which
 /// does not wait for a disk.
 #[derive(Debug)]
 pub struct LogWriter<D> {

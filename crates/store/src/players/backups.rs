@@ -7,24 +7,30 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::keeper::{Answer, Said};
-use super::persist::{Ending, Office, words_of};
+use super::persist::{Ending, PersistState, words_of};
+use super::player_writer::{Answer, Said};
 use super::sqlite::backup;
 use super::stats::Counters;
 use super::storage::StorageError;
 
-/// Makes one at once and then one every so often, until the keeper is gone.
-pub fn run(path: &Path, every: Duration, office: &Office, answers: &Sender<Said>, alive: &Receiver<()>) {
+/// Makes one at once and then one every so often, until the writer is gone.
+pub fn run(
+    path: &Path,
+    every: Duration,
+    shared: &PersistState,
+    answers: &Sender<Said>,
+    alive: &Receiver<()>,
+) {
     let mut is_failing = false;
     loop {
-        let made = make(path, office);
+        let made = make(path, shared);
         match (&made, is_failing) {
             (Err(error), false) => {
                 let words = format!("the database of players has no new backup: {error}; it is tried again");
-                office.say(answers, (Answer::Notice(words), None));
+                shared.say(answers, (Answer::Notice(words), None));
             }
             (Ok(()), true) => {
-                office.say(
+                shared.say(
                     answers,
                     (Answer::Notice("the database of players is backed up again".into()), None),
                 );
@@ -38,23 +44,23 @@ pub fn run(path: &Path, every: Duration, office: &Office, answers: &Sender<Said>
     }
 }
 
-fn make(path: &Path, office: &Office) -> Result<(), StorageError> {
+fn make(path: &Path, shared: &PersistState) -> Result<(), StorageError> {
     // Nobody opens the database anew meanwhile, to check or replace it.
-    let _files = office.files.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_over = || office.ends(Ending::AfterThis);
+    let _files = shared.files.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_over = || shared.ends(Ending::AfterThis);
     let made = catch_unwind(AssertUnwindSafe(|| backup::make(path, &is_over)));
     let made = made.unwrap_or_else(|panic| Err(StorageError::Other(words_of(&*panic).to_owned())));
     match made {
         Ok(Some(_)) => {
-            Counters::add(&office.counters.backups, 1);
+            Counters::add(&shared.counters.backups, 1);
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-            office.counters.last_backup_unix_s.store(now_s, Ordering::Relaxed);
+            shared.counters.last_backup_unix_s.store(now_s, Ordering::Relaxed);
             Ok(())
         }
         Ok(None) => Ok(()),
         Err(error) => {
             if matches!(error, StorageError::Corrupt(_)) {
-                office.suspect();
+                shared.suspect();
             }
             Err(error)
         }

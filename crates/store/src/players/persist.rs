@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rtrb::Consumer;
 
 use super::batch::Batch;
-use super::keeper::{Answer, Item, KeeperOptions, Said, Ticket, Waker};
+use super::player_writer::{Answer, Item, PlayerWriterOptions, Said, Ticket, Waker};
 use super::stats::Counters;
 use super::storage::{Opener, Purpose, Storage, StorageError};
 
@@ -29,8 +29,8 @@ pub enum Ending {
     Now,
 }
 
-/// What the threads and the keeper share.
-pub struct Office {
+/// What the threads and the writer share.
+pub struct PersistState {
     pub counters: Counters,
     pub open: Opener,
     pub reader: Mutex<Reader>,
@@ -53,9 +53,9 @@ pub struct Reader {
     pub usable: Option<Result<(), StorageError>>,
 }
 
-impl Office {
-    pub fn new(open: Opener, waker: Mutex<Waker>) -> Office {
-        Office {
+impl PersistState {
+    pub fn new(open: Opener, waker: Mutex<Waker>) -> PersistState {
+        PersistState {
             counters: Counters::default(),
             open,
             reader: Mutex::default(),
@@ -103,18 +103,18 @@ impl Office {
 
     /// Says something to the tick thread.
     pub fn say(&self, answers: &Sender<Said>, said: Said) {
-        // Nobody listens any more once the keeper is gone.
+        // Nobody listens any more once the writer is gone.
         let _ = answers.send(said);
         self.wake();
     }
 }
 
-/// The thread's side of a keeper.
-pub struct Desk {
+/// The thread's side of a writer.
+pub struct PersistWorker {
     items: Consumer<Item>,
     answers: Sender<Said>,
-    pub office: Arc<Office>,
-    options: KeeperOptions,
+    pub shared: Arc<PersistState>,
+    options: PlayerWriterOptions,
     /// What is not on disk yet. It outlives a panic of the storage.
     batch: Batch,
     pub storage: Option<Box<dyn Storage>>,
@@ -127,17 +127,17 @@ pub struct Desk {
     retry: Option<(Instant, Duration)>,
 }
 
-impl Desk {
+impl PersistWorker {
     pub fn new(
         items: Consumer<Item>,
         answers: Sender<Said>,
-        office: Arc<Office>,
-        options: KeeperOptions,
-    ) -> Desk {
-        Desk {
+        shared: Arc<PersistState>,
+        options: PlayerWriterOptions,
+    ) -> PersistWorker {
+        PersistWorker {
             items,
             answers,
-            office,
+            shared,
             options,
             batch: Batch::default(),
             storage: None,
@@ -155,7 +155,7 @@ impl Desk {
             self.let_read(Ok(()));
         }
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.work())) {
-            Counters::add(&self.office.counters.restarts, 1);
+            Counters::add(&self.shared.counters.restarts, 1);
             // What has panicked may do so again when it is dropped.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(self.storage.take())));
             self.fail(&StorageError::Other(format!("its thread was restarted: {}", words_of(&*panic))));
@@ -165,11 +165,11 @@ impl Desk {
 
     fn work(&mut self) {
         loop {
-            let is_last = self.office.ends(Ending::AfterThis);
+            let is_last = self.shared.ends(Ending::AfterThis);
             self.gather();
             let now = Instant::now();
             let due = self.due();
-            if self.office.ends(Ending::Now) {
+            if self.shared.ends(Ending::Now) {
                 return;
             } else if is_last {
                 return self.write_once_more();
@@ -191,12 +191,12 @@ impl Desk {
                 Err(_) => break,
             }
         }
-        Counters::add(&self.office.counters.coalesced, self.batch.take_coalesced());
-        if self.office.wants_room.swap(false, Ordering::AcqRel) {
-            self.office.wake();
+        Counters::add(&self.shared.counters.coalesced, self.batch.take_coalesced());
+        if self.shared.wants_room.swap(false, Ordering::AcqRel) {
+            self.shared.wake();
         }
-        self.hurried |= self.office.hurry.swap(false, Ordering::Relaxed);
-        if self.office.suspect.swap(false, Ordering::Relaxed) {
+        self.hurried |= self.shared.hurry.swap(false, Ordering::Relaxed);
+        if self.shared.suspect.swap(false, Ordering::Relaxed) {
             self.storage = None;
         }
     }
@@ -216,7 +216,7 @@ impl Desk {
         };
         // Who waits for the end has less patience.
         let early = waited.saturating_sub(self.options.first_retry);
-        let at = if self.office.ends(Ending::Soon) { retry_at - early } else { retry_at };
+        let at = if self.shared.ends(Ending::Soon) { retry_at - early } else { retry_at };
         wanted.map(|wanted| wanted.max(at))
     }
 
@@ -237,7 +237,7 @@ impl Desk {
     fn try_write(&mut self) -> Result<(), StorageError> {
         let storage = match &mut self.storage {
             Some(storage) => storage,
-            None => self.storage.insert(open_anew(&self.office, &self.answers)?),
+            None => self.storage.insert(open_anew(&self.shared, &self.answers)?),
         };
         let result = if self.batch.is_empty() { Ok(()) } else { storage.write(self.batch.as_slice()) };
         if result.as_ref().is_err_and(StorageError::needs_reopening) {
@@ -249,7 +249,7 @@ impl Desk {
     fn succeed(&mut self, rows: usize, begun: Instant) {
         if rows > 0 {
             self.batch.clear();
-            self.office.counters.note_flush(rows, begun.elapsed());
+            self.shared.counters.note_flush(rows, begun.elapsed());
         }
         self.last_write = Instant::now();
         self.hurried = false;
@@ -263,43 +263,43 @@ impl Desk {
     }
 
     fn fail(&mut self, error: &StorageError) {
-        Counters::add(&self.office.counters.errors, 1);
+        Counters::add(&self.shared.counters.errors, 1);
         let wait = match self.retry {
             Some((_, waited)) => (waited * 2).min(self.options.max_retry),
             None => self.options.first_retry,
         };
         if self.retry.replace((Instant::now() + wait, wait)).is_none() {
-            self.say(Answer::Trouble(error.to_string()));
+            self.say(Answer::Failing(error.to_string()));
         }
     }
 
     fn say(&self, answer: Answer) {
-        self.office.say(&self.answers, (answer, None));
+        self.shared.say(&self.answers, (answer, None));
     }
 
     fn let_read(&self, usable: Result<(), StorageError>) {
-        let mut reader = self.office.reader();
+        let mut reader = self.shared.reader();
         if usable.is_err() {
             reader.storage = None;
         }
         reader.usable = Some(usable);
-        self.office.reader_may_look.notify_all();
+        self.shared.reader_may_look.notify_all();
     }
 }
 
 /// Opens the database when nobody has it open, so that what is in it is read from the disk.
-fn open_anew(office: &Office, answers: &Sender<Said>) -> Result<Box<dyn Storage>, StorageError> {
-    let files = office.files.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut reader = office.reader();
+fn open_anew(shared: &PersistState, answers: &Sender<Said>) -> Result<Box<dyn Storage>, StorageError> {
+    let files = shared.files.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reader = shared.reader();
     reader.storage = None;
-    let opened = (office.open)(Purpose::Writing);
+    let opened = (shared.open)(Purpose::Writing);
     reader.usable = Some(opened.as_ref().map(|_| ()).map_err(Clone::clone));
     drop(reader);
     drop(files);
-    office.reader_may_look.notify_all();
+    shared.reader_may_look.notify_all();
     let opened = opened?;
     if let Some(note) = opened.note {
-        office.say(answers, (Answer::Notice(note), None));
+        shared.say(answers, (Answer::Notice(note), None));
     }
     Ok(opened.storage)
 }

@@ -1,13 +1,13 @@
 //! The database of players in a file, by SQLite. No type of its leaves this module.
 
-mod asking;
 pub(super) mod backup;
 mod image;
 mod mark;
 mod pages;
-mod pens;
+mod queries;
 mod rescue;
 mod schema;
+mod writes;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Opens a file for a [`Keeper`](super::Keeper), as often as it likes.
+    /// Opens a file for a [`PlayerWriter`](super::PlayerWriter), as often as it likes.
     pub fn opener(path: &Path, options: SqliteOptions) -> Opener {
         let path = path.to_owned();
         Box::new(move |purpose| {
@@ -158,7 +158,7 @@ impl Storage for Sqlite {
         // Immediate: a transaction that begins by reading could not wait for another program when it comes to write.
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
-        pens::write_all(&transaction, batch).map_err(explain)?;
+        writes::write_all(&transaction, batch).map_err(explain)?;
         let (database, number) = count_commit(&transaction).map_err(explain)?;
         transaction.commit().map_err(explain)?;
         // Only now: what is said to be there is there.
@@ -168,7 +168,7 @@ impl Storage for Sqlite {
     fn look_up(&mut self, question: &Question) -> Result<Found, StorageError> {
         // One transaction, so that all of it was true at the same moment.
         let transaction = self.connection.transaction().map_err(explain)?;
-        let found = asking::look_up(&transaction, question).map_err(explain)?;
+        let found = queries::look_up(&transaction, question).map_err(explain)?;
         transaction.commit().map_err(explain)?;
         Ok(found)
     }

@@ -119,7 +119,7 @@ pub enum Write {
         /// Its id.
         character: String,
     },
-    /// Rows of a player that make no sense are replaced. A [`Keeper`](super::Keeper) saves this by itself when a
+    /// Rows of a player that make no sense are replaced. A [`PlayerWriter`](super::PlayerWriter) saves this by itself when a
     /// look-up has found such rows: it is done with what is there by then.
     Mend {
         /// The player.

@@ -1,4 +1,4 @@
-//! The log of a session on a shelf: it grows there where objects can be appended to, and lies in segments where they cannot.
+//! The log of a session on a store: it grows there where objects can be appended to, and lies in segments where they cannot.
 //!
 //! ```text
 //! segment ── put, if its key is free ──► manifest ── put, if it still is the one that was read ──► there
@@ -13,7 +13,7 @@ use sametick_sim::record::{Record, TickInputs};
 use crate::log::{LogEncoder, LogReader, MAGIC as LOG_MAGIC, OpenError, PushError, ReadError};
 
 use super::manifest::{BadManifest, MAX_SEGMENT_BYTES, Manifest, Segment, Unfit};
-use super::shelf::{AppendError, Condition, Content, PutError, Shelf, Trouble, Version};
+use super::object_store::{AppendError, Condition, Content, ObjectStore, PutError, StoreError, Version};
 use crate::save::SessionKey;
 
 /// How many objects may be named after one tick: each is left by a crash.
@@ -41,17 +41,17 @@ pub struct Piece<'a> {
 /// Why a log was not appended to, or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ColdError {
-    /// The shelf does not work, or not now, or did and we were not told: the same again is right.
+    /// The store does not work, or not now, or did and we were not told: the same again is right.
     #[error(transparent)]
-    Trouble(#[from] Trouble),
-    /// The log on the shelf ends elsewhere: what is to be appended begins after these bytes, if those are the same.
-    #[error("the log on the shelf has {bytes} bytes, and the piece does not begin there")]
+    Store(#[from] StoreError),
+    /// The log on the store ends elsewhere: what is to be appended begins after these bytes, if those are the same.
+    #[error("the log on the store has {bytes} bytes, and the piece does not begin there")]
     Elsewhere {
         /// How many bytes of the last log there are.
         bytes: u64,
     },
     /// What has the key of the log is neither a log nor a manifest.
-    #[error("the log on the shelf cannot be read: {0}")]
+    #[error("the log on the store cannot be read: {0}")]
     Manifest(#[from] BadManifest),
     /// The piece is empty or too large, or there are too many.
     #[error(transparent)]
@@ -80,49 +80,49 @@ pub enum ColdError {
     },
 }
 
-/// The log of a session on a shelf.
+/// The log of a session on a store.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdLog<'a> {
-    shelf: &'a dyn Shelf,
+    store: &'a dyn ObjectStore,
     key: &'a SessionKey,
 }
 
 impl<'a> ColdLog<'a> {
-    /// Of this session, on this shelf. Nothing is asked of it yet.
-    pub fn new(shelf: &'a dyn Shelf, key: &'a SessionKey) -> ColdLog<'a> {
-        ColdLog { shelf, key }
+    /// Of this session, on this store. Nothing is asked of it yet.
+    pub fn new(store: &'a dyn ObjectStore, key: &'a SessionKey) -> ColdLog<'a> {
+        ColdLog { store, key }
     }
 
-    /// How many bytes of its last log the shelf has: where the next piece begins. The caller knows whether its own file begins
+    /// How many bytes of its last log the store has: where the next piece begins. The caller knows whether its own file begins
     /// with the same: see [`agrees_with`](ColdLog::agrees_with).
     pub async fn bytes(&self) -> Result<u64, ColdError> {
-        if self.shelf.can_append() {
+        if self.store.can_append() {
             return self.bytes_of_file().await;
         }
         Ok(self.manifest().await?.0.bytes_of_last())
     }
 
-    /// Whether what is on the shelf is the beginning of this file, so that it can go on with it.
+    /// Whether what is on the store is the beginning of this file, so that it can go on with it.
     pub async fn agrees_with(&self, local: &[u8]) -> Result<bool, ColdError> {
-        if self.shelf.can_append() {
+        if self.store.can_append() {
             let there = self.read_file().await?.unwrap_or_default();
             return Ok(local.starts_with(&there));
         }
         Ok(is_beginning(&self.manifest().await?.0, local))
     }
 
-    /// Appends a piece. If that fails with [`ColdError::Trouble`], it may have been done: the same again is right, and does
+    /// Appends a piece. If that fails with [`ColdError::Store`], it may have been done: the same again is right, and does
     /// nothing twice.
     pub async fn append(&self, piece: Piece<'_>) -> Result<(), ColdError> {
         if piece.bytes.is_empty() || piece.bytes.len() > MAX_SEGMENT_BYTES {
             return Err(Unfit.into());
         }
-        if self.shelf.can_append() {
-            return match self.shelf.append(&self.key.log(), piece.at, piece.bytes).await {
+        if self.store.can_append() {
+            return match self.store.append(&self.key.log(), piece.at, piece.bytes).await {
                 Ok(_) => Ok(()),
                 Err(AppendError::Conflict { bytes }) => Err(ColdError::Elsewhere { bytes }),
-                Err(AppendError::Trouble(trouble)) => Err(trouble.into()),
-                Err(AppendError::Unable) => Err(Trouble(AppendError::Unable.to_string()).into()),
+                Err(AppendError::Failing(trouble)) => Err(trouble.into()),
+                Err(AppendError::Unable) => Err(StoreError(AppendError::Unable.to_string()).into()),
             };
         }
         let (mut manifest, version) = self.manifest().await?;
@@ -139,7 +139,7 @@ impl<'a> ColdLog<'a> {
         let before = manifest.clone();
         manifest.push(segment_of(&piece, number))?;
         let condition = version.map_or(Condition::New, Condition::Replaces);
-        match self.shelf.put(&self.key.log(), &manifest.to_bytes(), condition, None).await {
+        match self.store.put(&self.key.log(), &manifest.to_bytes(), condition, None).await {
             Ok(_) => Ok(()),
             Err(error) => self.look_again(&piece, &before, error).await,
         }
@@ -158,7 +158,7 @@ impl<'a> ColdLog<'a> {
             PutError::Conflict if manifest != *before => {
                 Err(ColdError::Elsewhere { bytes: manifest.bytes_of_last() })
             }
-            error => Err(Trouble(error.to_string()).into()),
+            error => Err(StoreError(error.to_string()).into()),
         }
     }
 
@@ -166,21 +166,21 @@ impl<'a> ColdLog<'a> {
     async fn put_segment(&self, piece: &Piece<'_>) -> Result<u16, ColdError> {
         for number in 0..MAX_NUMBERS {
             let key = self.key.segment(piece.first, number);
-            match self.shelf.put(&key, piece.bytes, Condition::New, Some(piece.first)).await {
+            match self.store.put(&key, piece.bytes, Condition::New, Some(piece.first)).await {
                 Ok(_) => return Ok(number),
-                Err(PutError::Trouble(trouble) | PutError::MaybeDone(trouble)) => return Err(trouble.into()),
-                Err(PutError::Conflict) => match self.shelf.get(&key).await? {
+                Err(PutError::Failing(trouble) | PutError::MaybeDone(trouble)) => return Err(trouble.into()),
+                Err(PutError::Conflict) => match self.store.get(&key).await? {
                     Some(Content { bytes, .. }) if bytes == piece.bytes => return Ok(number),
                     Some(_) => {}
-                    None => return Err(Trouble(PutError::Conflict.to_string()).into()),
+                    None => return Err(StoreError(PutError::Conflict.to_string()).into()),
                 },
             }
         }
-        Err(Trouble(format!("too many objects are named after tick {}", piece.first.0)).into())
+        Err(StoreError(format!("too many objects are named after tick {}", piece.first.0)).into())
     }
 
     async fn manifest(&self) -> Result<(Manifest, Option<Version>), ColdError> {
-        match self.shelf.get(&self.key.log()).await? {
+        match self.store.get(&self.key.log()).await? {
             Some(Content { bytes, version }) => Ok((Manifest::from_bytes(&bytes)?, Some(version))),
             None => Ok((Manifest::default(), None)),
         }
@@ -188,7 +188,7 @@ impl<'a> ColdLog<'a> {
 
     /// The last tick it has; nothing if there is none here.
     pub async fn last_tick(&self) -> Result<Option<Tick>, ColdError> {
-        if self.shelf.can_append() {
+        if self.store.can_append() {
             let Some(file) = self.read_file().await? else { return Ok(None) };
             return Ok(Some(LogReader::open(&file[..])?.tail().last_tick));
         }
@@ -199,7 +199,7 @@ impl<'a> ColdLog<'a> {
 
     /// Reads everything; nothing if the session has no log here.
     pub async fn read(&self) -> Result<Option<ColdFiles>, ColdError> {
-        let Some(first) = self.shelf.get_range(&self.key.log(), 0..LOG_MAGIC.len() as u64).await? else {
+        let Some(first) = self.store.get_range(&self.key.log(), 0..LOG_MAGIC.len() as u64).await? else {
             return Ok(None);
         };
         if first.bytes == LOG_MAGIC {
@@ -219,7 +219,7 @@ impl<'a> ColdLog<'a> {
 
     async fn read_segment(&self, segment: &Segment) -> Result<Vec<u8>, ColdError> {
         let key = self.key.segment(segment.first, segment.number);
-        let Some(Content { bytes, .. }) = self.shelf.get(&key).await? else {
+        let Some(Content { bytes, .. }) = self.store.get(&key).await? else {
             return Err(ColdError::Segment { key, what: "not there" });
         };
         if bytes.len() != segment.bytes as usize || crc32c::crc32c(&bytes) != segment.crc {
@@ -230,7 +230,7 @@ impl<'a> ColdLog<'a> {
 
     async fn bytes_of_file(&self) -> Result<u64, ColdError> {
         let key = self.key.log();
-        let listed = self.shelf.list(&key).await?;
+        let listed = self.store.list(&key).await?;
         Ok(listed.iter().find(|listed| listed.key == key).map_or(0, |listed| listed.bytes))
     }
 
@@ -239,7 +239,7 @@ impl<'a> ColdLog<'a> {
         let mut file = Vec::new();
         loop {
             let at = file.len() as u64;
-            let Some(part) = self.shelf.get_range(&self.key.log(), at..at + STRETCH).await? else {
+            let Some(part) = self.store.get_range(&self.key.log(), at..at + STRETCH).await? else {
                 return Ok(None);
             };
             file.extend_from_slice(&part.bytes);

@@ -1,4 +1,4 @@
-//! A shelf that is a folder: several processes may use it at once, and any of them may be killed at any time.
+//! A store that is a folder: several processes may use it at once, and any of them may be killed at any time.
 //!
 //! An object is written under another name in its own folder, synced, and renamed under a lock that is held only while what is
 //! there is compared and replaced. The system lets go of a lock when its holder is gone, however that happened. The other name is
@@ -15,9 +15,9 @@ use sametick_sim::{StateHash, Tick};
 
 use crate::disk::sync_folder;
 
-use super::shelf::{
-    AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble,
-    Version,
+use super::object_store::{
+    AppendError, Condition, Content, Listed, MAX_OBJECT_BYTES, ObjectStore, Pending, PutError, StoreError,
+    Tag, Version,
 };
 use crate::save::{MAX_PREFIX_BYTES, SaveInfo};
 
@@ -36,38 +36,38 @@ const NOTHING: Range<u64> = 0..0;
 /// A folder of the operating system. It answers at once, which is to say that it waits for the disk: see
 /// [`at_once`](super::at_once).
 #[derive(Debug)]
-pub struct FolderShelf {
+pub struct FolderStore {
     root: PathBuf,
     /// So that two threads of a process write under different names.
     written: AtomicU64,
 }
 
 /// Something went wrong with a file.
-fn trouble(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> Trouble {
+fn trouble(doing: &str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let what = format!("cannot {doing} {}", path.display());
-    move |error| Trouble(format!("{what}: {error}"))
+    move |error| StoreError(format!("{what}: {error}"))
 }
 
-impl FolderShelf {
-    /// The shelf in this folder, which is made if it is not there.
-    pub fn open(root: impl Into<PathBuf>) -> Result<FolderShelf, Trouble> {
+impl FolderStore {
+    /// The store in this folder, which is made if it is not there.
+    pub fn open(root: impl Into<PathBuf>) -> Result<FolderStore, StoreError> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(trouble("make the folder", &root))?;
-        Ok(FolderShelf { root, written: AtomicU64::new(0) })
+        Ok(FolderStore { root, written: AtomicU64::new(0) })
     }
 
     /// The file of an object.
-    pub fn path(&self, key: &str) -> Result<PathBuf, Trouble> {
+    pub fn path(&self, key: &str) -> Result<PathBuf, StoreError> {
         let plain =
             |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['\\', ':', '\0']);
         if key.split('/').all(plain) {
             Ok(self.root.join(key))
         } else {
-            Err(Trouble(format!("{key:?} is no key of an object")))
+            Err(StoreError(format!("{key:?} is no key of an object")))
         }
     }
 
-    fn lock(&self) -> Result<File, Trouble> {
+    fn lock(&self) -> Result<File, StoreError> {
         let path = self.root.join(LOCK);
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(trouble("open", &path))?;
@@ -76,8 +76,8 @@ impl FolderShelf {
     }
 
     fn put_now(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Version, PutError> {
-        let path = self.path(key).map_err(PutError::Trouble)?;
-        let unfinished = self.write_unfinished(&path, bytes).map_err(PutError::Trouble)?;
+        let path = self.path(key).map_err(PutError::Failing)?;
+        let unfinished = self.write_unfinished(&path, bytes).map_err(PutError::Failing)?;
         let put = self.replace(&path, &unfinished, condition);
         if put.is_err() {
             // It may already have its new name: then there is nothing to remove.
@@ -86,7 +86,7 @@ impl FolderShelf {
         put.map(|()| version_of(bytes))
     }
 
-    fn write_unfinished(&self, path: &Path, bytes: &[u8]) -> Result<Unfinished, Trouble> {
+    fn write_unfinished(&self, path: &Path, bytes: &[u8]) -> Result<Unfinished, StoreError> {
         let mut unfinished = self.begin_unfinished(path)?;
         let written = unfinished.file.write_all(bytes).and_then(|()| unfinished.file.sync_all());
         written.map_err(|error| {
@@ -97,7 +97,7 @@ impl FolderShelf {
     }
 
     /// An empty file beside `path`, locked before anybody can take it for a left-over.
-    fn begin_unfinished(&self, path: &Path) -> Result<Unfinished, Trouble> {
+    fn begin_unfinished(&self, path: &Path) -> Result<Unfinished, StoreError> {
         let lock = self.lock()?;
         let folder = path.parent().unwrap_or(&self.root);
         make_folders(&self.root, folder).map_err(trouble("make the folder", folder))?;
@@ -113,8 +113,8 @@ impl FolderShelf {
     }
 
     fn replace(&self, path: &Path, unfinished: &Unfinished, condition: &Condition) -> Result<(), PutError> {
-        let lock = self.lock().map_err(PutError::Trouble)?;
-        let there = read_part(path, &NOTHING).map_err(PutError::Trouble)?;
+        let lock = self.lock().map_err(PutError::Failing)?;
+        let there = read_part(path, &NOTHING).map_err(PutError::Failing)?;
         let holds = match condition {
             Condition::New => there.is_none(),
             Condition::Replaces(version) => there.is_some_and(|there| there.version == *version),
@@ -123,7 +123,7 @@ impl FolderShelf {
             return Err(PutError::Conflict);
         }
         let renamed = fs::rename(&unfinished.path, path).map_err(trouble("replace", path));
-        renamed.map_err(PutError::Trouble)?;
+        renamed.map_err(PutError::Failing)?;
         let folder = path.parent().unwrap_or(&self.root);
         // Its new name is there, and may be gone after a loss of power.
         sync_folder(folder).map_err(trouble("sync", folder)).map_err(PutError::MaybeDone)?;
@@ -132,12 +132,12 @@ impl FolderShelf {
     }
 
     fn append_now(&self, key: &str, at: u64, bytes: &[u8]) -> Result<u64, AppendError> {
-        let path = self.path(key).map_err(AppendError::Trouble)?;
+        let path = self.path(key).map_err(AppendError::Failing)?;
         let failed = |doing| {
             let trouble = trouble(doing, &path);
-            |error| AppendError::Trouble(trouble(error))
+            |error| AppendError::Failing(trouble(error))
         };
-        let _lock = self.lock().map_err(AppendError::Trouble)?;
+        let _lock = self.lock().map_err(AppendError::Failing)?;
         let folder = path.parent().unwrap_or(&self.root);
         make_folders(&self.root, folder).map_err(failed("make the folder of"))?;
         let mut options = OpenOptions::new();
@@ -162,7 +162,7 @@ impl FolderShelf {
         Ok(at + bytes.len() as u64)
     }
 
-    fn list_now(&self, prefix: &str) -> Result<Vec<Listed>, Trouble> {
+    fn list_now(&self, prefix: &str) -> Result<Vec<Listed>, StoreError> {
         // Everything below the last folder that the prefix names.
         let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
         let folder = if folder.is_empty() { self.root.clone() } else { self.path(folder)? };
@@ -172,7 +172,7 @@ impl FolderShelf {
         Ok(all)
     }
 
-    fn delete_now(&self, key: &str) -> Result<(), Trouble> {
+    fn delete_now(&self, key: &str) -> Result<(), StoreError> {
         let path = self.path(key)?;
         let _lock = self.lock()?;
         match fs::remove_file(&path) {
@@ -226,7 +226,7 @@ fn version_of(bytes: &[u8]) -> Version {
 }
 
 /// A part of a file, and the version of all of it; nothing if there is none.
-fn read_part(path: &Path, range: &Range<u64>) -> Result<Option<Content>, Trouble> {
+fn read_part(path: &Path, range: &Range<u64>) -> Result<Option<Content>, StoreError> {
     match File::open(path).and_then(|file| read_stretches(file, range)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(trouble("read", path)),
@@ -267,7 +267,7 @@ fn make_folders(root: &Path, folder: &Path) -> io::Result<()> {
     sync_folder(above)
 }
 
-/// Removes what those have left who were killed while they wrote. The caller holds the lock of the shelf.
+/// Removes what those have left who were killed while they wrote. The caller holds the lock of the store.
 fn clear_left_overs(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -336,8 +336,8 @@ fn done<'a, T: Send + 'a>(answer: T) -> Pending<'a, T> {
     Box::pin(std::future::ready(answer))
 }
 
-impl Shelf for FolderShelf {
-    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+impl ObjectStore for FolderStore {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, StoreError>> {
         let prefix = 0..MAX_PREFIX_BYTES as u64;
         let found = self.path(key).and_then(|path| read_part(&path, &prefix));
         let tag = |Content { bytes, version }| {
@@ -347,7 +347,7 @@ impl Shelf for FolderShelf {
         done(found.map(|found| found.map(tag)))
     }
 
-    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, StoreError>> {
         self.get_range(key, 0..u64::MAX)
     }
 
@@ -355,7 +355,7 @@ impl Shelf for FolderShelf {
         &'a self,
         key: &'a str,
         range: Range<u64>,
-    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    ) -> Pending<'a, Result<Option<Content>, StoreError>> {
         done(self.path(key).and_then(|path| read_part(&path, &range)))
     }
 
@@ -370,11 +370,11 @@ impl Shelf for FolderShelf {
         done(self.put_now(key, bytes, &condition))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>> {
         done(self.list_now(prefix))
     }
 
-    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), StoreError>> {
         done(self.delete_now(key))
     }
 

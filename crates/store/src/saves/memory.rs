@@ -1,4 +1,4 @@
-//! A shelf in memory whose faults are decided by a seed, and which remembers everything that was ever done to it.
+//! A store in memory whose faults are decided by a seed, and which remembers everything that was ever done to it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sametick_sim::{Rng, Tick};
 
-use super::shelf::{Condition, Content, Listed, Pending, PutError, Shelf, Tag, Trouble, Version};
+use super::object_store::{
+    Condition, Content, Listed, ObjectStore, Pending, PutError, StoreError, Tag, Version,
+};
 
 /// How often what goes wrong, of 1,000 times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,9 +39,9 @@ pub struct Commit {
     pub bytes: Option<Vec<u8>>,
 }
 
-/// A shelf in memory, for tests and the simulator. It answers at once: see [`at_once`](super::at_once).
+/// A store in memory, for tests and the simulator. It answers at once: see [`at_once`](super::at_once).
 #[derive(Debug)]
-pub struct MemoryShelf {
+pub struct MemoryStore {
     inner: Mutex<Inner>,
 }
 
@@ -62,20 +64,20 @@ struct Object {
     modified_unix_ms: u64,
 }
 
-impl Default for MemoryShelf {
-    fn default() -> MemoryShelf {
-        MemoryShelf::new()
+impl Default for MemoryStore {
+    fn default() -> MemoryStore {
+        MemoryStore::new()
     }
 }
 
-impl MemoryShelf {
-    /// An empty shelf on which nothing goes wrong.
-    pub fn new() -> MemoryShelf {
-        MemoryShelf::with_faults(0, Faults::default())
+impl MemoryStore {
+    /// An empty store on which nothing goes wrong.
+    pub fn new() -> MemoryStore {
+        MemoryStore::with_faults(0, Faults::default())
     }
 
-    /// An empty shelf on which this goes wrong.
-    pub fn with_faults(seed: u64, faults: Faults) -> MemoryShelf {
+    /// An empty store on which this goes wrong.
+    pub fn with_faults(seed: u64, faults: Faults) -> MemoryStore {
         let inner = Inner {
             objects: BTreeMap::new(),
             next_version: 1,
@@ -85,7 +87,7 @@ impl MemoryShelf {
             rng: Rng::new(seed),
             unix_ms: 0,
         };
-        MemoryShelf { inner: Mutex::new(inner) }
+        MemoryStore { inner: Mutex::new(inner) }
     }
 
     /// From now on this goes wrong. What is still to be done late is done.
@@ -124,9 +126,9 @@ impl Inner {
         self.rng.chance(often, 1000)
     }
 
-    fn read<T>(&mut self, key: &str, what: impl FnOnce(&Object) -> T) -> Result<Option<T>, Trouble> {
+    fn read<T>(&mut self, key: &str, what: impl FnOnce(&Object) -> T) -> Result<Option<T>, StoreError> {
         if self.happens(self.faults.trouble) {
-            return Err(Trouble("the shelf is out of order".into()));
+            return Err(StoreError("the store is out of order".into()));
         }
         Ok(self.objects.get(key).map(what))
     }
@@ -159,12 +161,12 @@ impl Inner {
 
     fn put(&mut self, key: &str, object: Object, condition: Condition) -> Result<Version, PutError> {
         if self.happens(self.faults.trouble) {
-            return Err(PutError::Trouble(Trouble("the shelf is out of order".into())));
+            return Err(PutError::Failing(StoreError("the store is out of order".into())));
         }
         if self.happens(self.faults.conflict) {
             return Err(PutError::Conflict);
         }
-        let silence = || PutError::MaybeDone(Trouble("there was no answer".into()));
+        let silence = || PutError::MaybeDone(StoreError("there was no answer".into()));
         if self.happens(self.faults.late) {
             self.late.push((key.to_owned(), object, condition));
             return Err(silence());
@@ -190,13 +192,13 @@ impl Object {
     }
 }
 
-impl Shelf for MemoryShelf {
-    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+impl ObjectStore for MemoryStore {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, StoreError>> {
         let tag = |object: &Object| Tag { version: object.version(), tick: object.tick };
         self.answer(|inner| inner.read(key, tag))
     }
 
-    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, StoreError>> {
         self.answer(|inner| inner.read(key, |object| object.part(0..u64::MAX)))
     }
 
@@ -204,7 +206,7 @@ impl Shelf for MemoryShelf {
         &'a self,
         key: &'a str,
         range: Range<u64>,
-    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    ) -> Pending<'a, Result<Option<Content>, StoreError>> {
         self.answer(|inner| inner.read(key, |object| object.part(range)))
     }
 
@@ -221,10 +223,10 @@ impl Shelf for MemoryShelf {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>> {
         self.answer(|inner| {
             if inner.happens(inner.faults.trouble) {
-                return Err(Trouble("the shelf is out of order".into()));
+                return Err(StoreError("the store is out of order".into()));
             }
             let all = inner.objects.iter().filter(|(key, _)| key.starts_with(prefix));
             let listed = all.map(|(key, object)| Listed {
@@ -236,10 +238,10 @@ impl Shelf for MemoryShelf {
         })
     }
 
-    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), StoreError>> {
         self.answer(|inner| {
             if inner.happens(inner.faults.trouble) {
-                return Err(Trouble("the shelf is out of order".into()));
+                return Err(StoreError("the store is out of order".into()));
             }
             if inner.objects.remove(key).is_some() {
                 inner.history.push(Commit { key: key.to_owned(), bytes: None });

@@ -1,16 +1,16 @@
-//! Where a shelf is, as people write it: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
+//! Where a store is, as people write it: the path of a folder, or `s3://bucket/prefix?endpoint=…&region=…`.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::folder::FolderShelf;
-use super::shelf::{Shelf, Trouble};
+use super::folder::FolderStore;
+use super::object_store::{ObjectStore, StoreError};
 
 /// What a place in storage that speaks S3 begins with.
 const S3_SCHEME: &str = "s3://";
 
-/// Where a shelf is.
+/// Where a store is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A folder.
@@ -85,17 +85,19 @@ impl Place {
         }
     }
 
-    /// The shelf that is there.
-    pub fn open(&self) -> Result<Arc<dyn Shelf>, Trouble> {
+    /// The store that is there.
+    pub fn open(&self) -> Result<Arc<dyn ObjectStore>, StoreError> {
         match self {
-            Place::Folder(path) => FolderShelf::open(path).map(|shelf| Arc::new(shelf) as Arc<dyn Shelf>),
+            Place::Folder(path) => {
+                FolderStore::open(path).map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
+            }
             #[cfg(feature = "s3")]
             Place::S3(place) => {
                 let options = super::S3Options::new(place.clone());
-                super::S3Shelf::open(options).map(|shelf| Arc::new(shelf) as Arc<dyn Shelf>)
+                super::S3Store::open(options).map(|store| Arc::new(store) as Arc<dyn ObjectStore>)
             }
             #[cfg(not(feature = "s3"))]
-            Place::S3(_) => Err(Trouble("this program was built without S3".into())),
+            Place::S3(_) => Err(StoreError("this program was built without S3".into())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A shelf in storage that speaks S3.
+//! A store in storage that speaks S3.
 //!
 //! The library's own retries are off: one that hides a lost answer would turn our own write into somebody else's. Every request
 //! has one limit of time, and what comes after it is decided by whoever asked.
@@ -10,15 +10,15 @@ use futures_util::TryStreamExt;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::path::Path;
 use object_store::{
-    Attribute, Attributes, ClientOptions, Error, GetOptions, GetRange, GetResult, ObjectStore,
+    Attribute, Attributes, ClientOptions, Error, GetOptions, GetRange, GetResult, ObjectStore as _,
     ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig, UpdateVersion,
 };
 use sametick_sim::Tick;
 
-use super::place::S3Place;
-use super::shelf::{
-    Condition, Content, Listed, MAX_OBJECT_BYTES, Pending, PutError, Shelf, Tag, Trouble, Version,
+use super::object_store::{
+    Condition, Content, Listed, MAX_OBJECT_BYTES, ObjectStore, Pending, PutError, StoreError, Tag, Version,
 };
+use super::place::S3Place;
 
 /// The name of the tick among what S3 keeps beside an object.
 const TICK: &str = "sametick-tick";
@@ -70,16 +70,16 @@ impl S3Options {
 
 /// Storage that speaks S3. It needs a runtime of tokio.
 #[derive(Debug)]
-pub struct S3Shelf {
+pub struct S3Store {
     store: AmazonS3,
     /// Empty, or ends with a slash.
     prefix: String,
     request_limit: Duration,
 }
 
-impl S3Shelf {
-    /// The shelf at this place. Nothing is asked of it yet.
-    pub fn open(options: S3Options) -> Result<S3Shelf, Trouble> {
+impl S3Store {
+    /// The store at this place. Nothing is asked of it yet.
+    pub fn open(options: S3Options) -> Result<S3Store, StoreError> {
         let S3Options { place, credentials, request_limit } = options;
         // One TLS for the whole program; whoever came first has chosen the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -109,11 +109,11 @@ impl S3Shelf {
         }
         let store = builder.build().map_err(|error| trouble(&error))?;
         let prefix = if place.prefix.is_empty() { String::new() } else { place.prefix + "/" };
-        Ok(S3Shelf { store, prefix, request_limit })
+        Ok(S3Store { store, prefix, request_limit })
     }
 
-    fn path(&self, key: &str) -> Result<Path, Trouble> {
-        Path::parse(format!("{}{key}", self.prefix)).map_err(|error| Trouble(error.to_string()))
+    fn path(&self, key: &str) -> Result<Path, StoreError> {
+        Path::parse(format!("{}{key}", self.prefix)).map_err(|error| StoreError(error.to_string()))
     }
 
     /// Waits no longer than a request may take.
@@ -130,19 +130,20 @@ impl S3Shelf {
             Err(Failure::Answer(Error::NotFound { .. })) => Ok(None),
             Ok(found) => {
                 let tag = found.meta.e_tag.clone();
-                let version =
-                    tag.map(Version).ok_or_else(|| Failure::Unasked(Trouble("there is no ETag".into())))?;
+                let version = tag
+                    .map(Version)
+                    .ok_or_else(|| Failure::Unasked(StoreError("there is no ETag".into())))?;
                 Ok(Some((found, version)))
             }
             Err(failure) => Err(failure),
         }
     }
 
-    async fn read(&self, key: &str, range: Option<GetRange>) -> Result<Option<Content>, Trouble> {
+    async fn read(&self, key: &str, range: Option<GetRange>) -> Result<Option<Content>, StoreError> {
         let options = GetOptions { range, ..GetOptions::default() };
         let Some((found, version)) = self.ask(key, options).await? else { return Ok(None) };
         if found.range.end.saturating_sub(found.range.start) > MAX_OBJECT_BYTES {
-            return Err(Trouble(format!("{key} is too large to be read whole")));
+            return Err(StoreError(format!("{key} is too large to be read whole")));
         }
         let bytes = self.within(found.bytes()).await?;
         Ok(Some(Content { bytes: bytes.into(), version }))
@@ -155,7 +156,7 @@ impl S3Shelf {
         condition: Condition,
         tick: Option<Tick>,
     ) -> Result<Version, PutError> {
-        let path = self.path(key).map_err(PutError::Trouble)?;
+        let path = self.path(key).map_err(PutError::Failing)?;
         let mode = match condition {
             Condition::New => PutMode::Create,
             Condition::Replaces(Version(tag)) => {
@@ -166,7 +167,7 @@ impl S3Shelf {
         let options = PutOptions { mode, attributes: Attributes::from_iter(tick), ..PutOptions::default() };
         let payload = PutPayload::from(bytes.to_vec());
         let put = self.within(self.store.put_opts(&path, payload, options)).await?;
-        let unsaid = || PutError::MaybeDone(Trouble("the answer has no ETag".into()));
+        let unsaid = || PutError::MaybeDone(StoreError("the answer has no ETag".into()));
         put.e_tag.map(Version).ok_or_else(unsaid)
     }
 }
@@ -174,29 +175,29 @@ impl S3Shelf {
 /// Why there is no good answer.
 enum Failure {
     /// It was not even asked.
-    Unasked(Trouble),
+    Unasked(StoreError),
     /// The storage, or the network, says so.
     Answer(Error),
     /// Nobody says anything.
     Silence(Duration),
 }
 
-fn trouble(error: &Error) -> Trouble {
+fn trouble(error: &Error) -> StoreError {
     let mut text = error.to_string();
     if MACHINE_ROLE.iter().any(|asked| text.contains(asked)) {
         text = format!(
             "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and this machine has no role of its own: {text}"
         );
     }
-    Trouble(text.chars().take(MAX_TROUBLE_LETTERS).collect())
+    StoreError(text.chars().take(MAX_TROUBLE_LETTERS).collect())
 }
 
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Trouble {
+impl From<Failure> for StoreError {
+    fn from(failure: Failure) -> StoreError {
         match failure {
             Failure::Unasked(trouble) => trouble,
             Failure::Answer(error) => trouble(&error),
-            Failure::Silence(limit) => Trouble(format!("no answer within {} s", limit.as_secs_f32())),
+            Failure::Silence(limit) => StoreError(format!("no answer within {} s", limit.as_secs_f32())),
         }
     }
 }
@@ -215,15 +216,15 @@ impl From<Failure> for PutError {
                 | Error::NotImplemented { .. }
                 | Error::NotSupported { .. },
             )
-            | Failure::Unasked(_) => PutError::Trouble(failure.into()),
+            | Failure::Unasked(_) => PutError::Failing(failure.into()),
             // The storage was in trouble, the connection broke, or there was no answer in time: before or after it was done.
             Failure::Answer(_) | Failure::Silence(_) => PutError::MaybeDone(failure.into()),
         }
     }
 }
 
-impl Shelf for S3Shelf {
-    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+impl ObjectStore for S3Store {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, StoreError>> {
         Box::pin(async move {
             let options = GetOptions { head: true, ..GetOptions::default() };
             let Some((found, version)) = self.ask(key, options).await? else { return Ok(None) };
@@ -233,7 +234,7 @@ impl Shelf for S3Shelf {
         })
     }
 
-    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, StoreError>> {
         Box::pin(self.read(key, None))
     }
 
@@ -241,7 +242,7 @@ impl Shelf for S3Shelf {
         &'a self,
         key: &'a str,
         range: Range<u64>,
-    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    ) -> Pending<'a, Result<Option<Content>, StoreError>> {
         Box::pin(self.read(key, Some(GetRange::Bounded(range))))
     }
 
@@ -255,7 +256,7 @@ impl Shelf for S3Shelf {
         Box::pin(self.put_object(key, bytes, condition, tick))
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>> {
         Box::pin(async move {
             // Paths are compared part by part: everything below the last folder that the prefix names is asked for.
             let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -271,7 +272,7 @@ impl Shelf for S3Shelf {
         })
     }
 
-    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let path = self.path(key)?;
             match self.within(self.store.delete(&path)).await {

@@ -1,17 +1,17 @@
-//! Which sessions are on a shelf, and which of them stay.
+//! Which sessions are on a store, and which of them stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::save::{BadSave, MAX_PREFIX_BYTES, SESSIONS, SaveInfo, SessionKey};
 
-use super::shelf::{Listed, Shelf, Trouble};
+use super::object_store::{Listed, ObjectStore, StoreError};
 
 /// What is written to within this time may be a session that runs somewhere: they are saved every few minutes.
 const FRESH_MS: u64 = 60 * 60 * 1000;
 
-/// A session on a shelf.
+/// A session on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shelved {
+pub struct StoredSession {
     /// Which one.
     pub key: SessionKey,
     /// Whether there is a save.
@@ -20,12 +20,12 @@ pub struct Shelved {
     pub has_log: bool,
     /// How many bytes all of it has.
     pub bytes: u64,
-    /// When something of it was written last, by the clock of the shelf, in milliseconds of Unix time.
+    /// When something of it was written last, by the clock of the store, in milliseconds of Unix time.
     pub modified_unix_ms: u64,
     objects: Vec<String>,
 }
 
-impl Shelved {
+impl StoredSession {
     /// What is left of a session that was deleted halfway, or not begun: neither a save nor a log.
     pub fn is_left_over(&self) -> bool {
         !self.has_save && !self.has_log
@@ -45,12 +45,12 @@ impl Default for Retention {
     }
 }
 
-/// Every session on a shelf, those first that were written to last.
-pub async fn list_sessions(shelf: &dyn Shelf) -> Result<Vec<Shelved>, Trouble> {
-    let mut sessions = BTreeMap::<SessionKey, Shelved>::new();
-    for Listed { key: object, bytes, modified_unix_ms } in shelf.list(SESSIONS).await? {
+/// Every session on a store, those first that were written to last.
+pub async fn list_sessions(store: &dyn ObjectStore) -> Result<Vec<StoredSession>, StoreError> {
+    let mut sessions = BTreeMap::<SessionKey, StoredSession>::new();
+    for Listed { key: object, bytes, modified_unix_ms } in store.list(SESSIONS).await? {
         let Some((key, name)) = SessionKey::of_object(&object) else { continue };
-        let session = sessions.entry(key.clone()).or_insert_with(|| Shelved {
+        let session = sessions.entry(key.clone()).or_insert_with(|| StoredSession {
             key,
             has_save: false,
             has_log: false,
@@ -64,39 +64,39 @@ pub async fn list_sessions(shelf: &dyn Shelf) -> Result<Vec<Shelved>, Trouble> {
         session.modified_unix_ms = session.modified_unix_ms.max(modified_unix_ms);
         session.objects.push(object);
     }
-    let mut sessions: Vec<Shelved> = sessions.into_values().collect();
+    let mut sessions: Vec<StoredSession> = sessions.into_values().collect();
     sessions.sort_by(|a, b| b.modified_unix_ms.cmp(&a.modified_unix_ms).then_with(|| a.key.cmp(&b.key)));
     Ok(sessions)
 }
 
 /// What the save of a session says about itself; nothing if there is none.
 pub async fn describe_save(
-    shelf: &dyn Shelf,
+    store: &dyn ObjectStore,
     key: &SessionKey,
-) -> Result<Option<Result<SaveInfo, BadSave>>, Trouble> {
-    let found = shelf.get_range(&key.save(), 0..MAX_PREFIX_BYTES as u64).await?;
+) -> Result<Option<Result<SaveInfo, BadSave>>, StoreError> {
+    let found = store.get_range(&key.save(), 0..MAX_PREFIX_BYTES as u64).await?;
     Ok(found.map(|content| SaveInfo::from_prefix(&content.bytes)))
 }
 
 /// Deletes a session: its save, then its log or manifest, then the segments and whatever else there is.
 ///
 /// After a crash in between nothing is left that looks whole and is not: a log without a save is a log, and segments without a
-/// manifest are nothing that anybody reads. What is left is [found](Shelved::is_left_over) and deleted by the next
+/// manifest are nothing that anybody reads. What is left is [found](StoredSession::is_left_over) and deleted by the next
 /// [`retain`].
-pub async fn delete_session(shelf: &dyn Shelf, key: &SessionKey) -> Result<(), Trouble> {
-    let objects = shelf.list(&key.prefix()).await?.into_iter().map(|listed| listed.key).collect();
-    delete_objects(shelf, key, objects).await
+pub async fn delete_session(store: &dyn ObjectStore, key: &SessionKey) -> Result<(), StoreError> {
+    let objects = store.list(&key.prefix()).await?.into_iter().map(|listed| listed.key).collect();
+    delete_objects(store, key, objects).await
 }
 
 async fn delete_objects(
-    shelf: &dyn Shelf,
+    store: &dyn ObjectStore,
     key: &SessionKey,
     mut objects: Vec<String>,
-) -> Result<(), Trouble> {
+) -> Result<(), StoreError> {
     let (save, log) = (key.save(), key.log());
     objects.sort_by_key(|object| (*object != save, *object != log));
     for object in objects {
-        shelf.delete(&object).await?;
+        store.delete(&object).await?;
     }
     Ok(())
 }
@@ -104,20 +104,20 @@ async fn delete_objects(
 /// Deletes all but the newest sessions, and says which. Never one of `running`, and none that was written to within the last hour:
 /// it may run on another machine.
 pub async fn retain(
-    shelf: &dyn Shelf,
+    store: &dyn ObjectStore,
     retention: Retention,
     running: &BTreeSet<SessionKey>,
     now_unix_ms: u64,
-) -> Result<Vec<SessionKey>, Trouble> {
+) -> Result<Vec<SessionKey>, StoreError> {
     let mut deleted = Vec::new();
     let (left_over, whole): (Vec<_>, Vec<_>) =
-        list_sessions(shelf).await?.into_iter().partition(Shelved::is_left_over);
+        list_sessions(store).await?.into_iter().partition(StoredSession::is_left_over);
     for session in whole.into_iter().skip(retention.sessions).chain(left_over) {
         let is_fresh = now_unix_ms.saturating_sub(session.modified_unix_ms) < FRESH_MS;
         if is_fresh || running.contains(&session.key) {
             continue;
         }
-        delete_objects(shelf, &session.key, session.objects).await?;
+        delete_objects(store, &session.key, session.objects).await?;
         deleted.push(session.key);
     }
     Ok(deleted)

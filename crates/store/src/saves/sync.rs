@@ -1,4 +1,4 @@
-//! Bringing a save to a shelf that others bring theirs to as well: a newer one is never overwritten, whoever is slow, late,
+//! Bringing a save to a store that others bring theirs to as well: a newer one is never overwritten, whoever is slow, late,
 //! repeated or unheard.
 //!
 //! ```text
@@ -15,17 +15,17 @@
 use sametick_sim::{StateHash, Tick, Time};
 use sametick_wire::backoff::Backoff;
 
-use super::shelf::{Condition, Content, PutError, Shelf, Tag, Trouble, Version};
+use super::object_store::{Condition, Content, ObjectStore, PutError, StoreError, Tag, Version};
 use crate::save::{BadSave, MAX_PREFIX_BYTES, SaveInfo};
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Todo {
-    /// Look at what is there: [`Shelf::head`], then [`SaveSync::on_head`].
+    /// Look at what is there: [`ObjectStore::head`], then [`SaveSync::on_head`].
     Head,
-    /// Read the first [`MAX_PREFIX_BYTES`] of it: [`Shelf::get_range`], then [`SaveSync::on_peek`].
+    /// Read the first [`MAX_PREFIX_BYTES`] of it: [`ObjectStore::get_range`], then [`SaveSync::on_peek`].
     Peek,
-    /// Put the save: [`Shelf::put`], then [`SaveSync::on_put`].
+    /// Put the save: [`ObjectStore::put`], then [`SaveSync::on_put`].
     Put(Condition),
     /// Nothing before then.
     WaitUntil(Time),
@@ -94,8 +94,8 @@ impl SaveSync {
         self.trouble.as_deref()
     }
 
-    /// What [`Shelf::head`] has said.
-    pub fn on_head(&mut self, now: Time, found: Result<Option<Tag>, Trouble>) {
+    /// What [`ObjectStore::head`] has said.
+    pub fn on_head(&mut self, now: Time, found: Result<Option<Tag>, StoreError>) {
         self.todo = match found {
             Err(trouble) => self.pause(now, trouble.to_string()),
             Ok(None) => Todo::Put(Condition::New),
@@ -109,8 +109,8 @@ impl SaveSync {
         };
     }
 
-    /// What [`Shelf::get_range`] has said about the beginning of what is there.
-    pub fn on_peek(&mut self, now: Time, found: Result<Option<Content>, Trouble>) {
+    /// What [`ObjectStore::get_range`] has said about the beginning of what is there.
+    pub fn on_peek(&mut self, now: Time, found: Result<Option<Content>, StoreError>) {
         self.todo = match found {
             Err(trouble) => self.pause(now, trouble.to_string()),
             Ok(None) => Todo::Put(Condition::New),
@@ -135,11 +135,11 @@ impl SaveSync {
         }
     }
 
-    /// What [`Shelf::put`] has said.
+    /// What [`ObjectStore::put`] has said.
     pub fn on_put(&mut self, now: Time, put: Result<Version, PutError>) {
         self.todo = match put {
             Ok(_) => Todo::Done(Outcome::Written),
-            // Whoever won the race has brought the session forward: there is no reason to wait. But a shelf may also say so
+            // Whoever won the race has brought the session forward: there is no reason to wait. But a store may also say so
             // again and again while nothing moves.
             Err(PutError::Conflict) if self.lost_races == 0 => {
                 self.lost_races += 1;
@@ -158,26 +158,26 @@ impl SaveSync {
         Todo::WaitUntil(self.backoff.next(now))
     }
 
-    /// Does the one next thing that is to be done on a shelf, if there is one. Returns whether there was: otherwise
+    /// Does the one next thing that is to be done on a store, if there is one. Returns whether there was: otherwise
     /// [`todo`](SaveSync::todo) says how long to wait, or how it ended.
     pub async fn advance(
         &mut self,
-        shelf: &dyn Shelf,
+        store: &dyn ObjectStore,
         key: &str,
         bytes: &[u8],
         clock: &(dyn Fn() -> Time + Send + Sync),
     ) -> bool {
         match self.todo(clock()) {
             Todo::Head => {
-                let found = shelf.head(key).await;
+                let found = store.head(key).await;
                 self.on_head(clock(), found);
             }
             Todo::Peek => {
-                let found = shelf.get_range(key, 0..MAX_PREFIX_BYTES as u64).await;
+                let found = store.get_range(key, 0..MAX_PREFIX_BYTES as u64).await;
                 self.on_peek(clock(), found);
             }
             Todo::Put(condition) => {
-                let put = shelf.put(key, bytes, condition, Some(self.ours.tick)).await;
+                let put = store.put(key, bytes, condition, Some(self.ours.tick)).await;
                 self.on_put(clock(), put);
             }
             Todo::WaitUntil(_) | Todo::Done(_) => return false,

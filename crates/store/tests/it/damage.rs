@@ -4,7 +4,7 @@
 
 use sametick_sim::Rng;
 use sametick_store::log::{
-    EncoderOptions, LogEncoder, LogReader, OpenError, ReadError, Record, Scribe, ScribeOptions, Tail,
+    EncoderOptions, LogEncoder, LogReader, LogThread, LogThreadOptions, OpenError, ReadError, Record, Tail,
 };
 
 use crate::sessions::{Play, Sample, Wild, header, play};
@@ -116,9 +116,14 @@ fn a_flipped_bit_is_never_taken_for_what_was_written() {
 
 /// Goes on with a file of these bytes, writes what is missing of the records, and says how the log had ended; if it is refused, it is
 /// as it was.
-fn go_on(scribe: &Scribe, path: &std::path::Path, bytes: &[u8], sample: &Sample) -> Result<Tail, OpenError> {
+fn go_on(
+    log_thread: &LogThread,
+    path: &std::path::Path,
+    bytes: &[u8],
+    sample: &Sample,
+) -> Result<Tail, OpenError> {
     std::fs::write(path, bytes).unwrap();
-    let resumed = scribe.resume(path);
+    let resumed = log_thread.resume(path);
     let now = std::fs::read(path).unwrap();
     let (mut log, mut encoder, tail) = match resumed {
         Ok(resumed) => resumed,
@@ -142,7 +147,7 @@ fn go_on(scribe: &Scribe, path: &std::path::Path, bytes: &[u8], sample: &Sample)
 #[test]
 fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let scribe = Scribe::start(ScribeOptions::default());
+    let log_thread = LogThread::start(LogThreadOptions::default());
     let (mut gone_on, mut refused) = (0, 0);
     for (number, sample) in samples().enumerate().skip(2).take(extent().files) {
         let [tail, last, _] = *sample.ends.last_chunk().unwrap();
@@ -151,7 +156,7 @@ fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
         let mut path = || folder.path().join(format!("{number}-{}", file.next().unwrap_or(0)));
         for cut in tail..sample.bytes.len() {
             let path = path();
-            let found = go_on(&scribe, &path, &sample.bytes[..cut], &sample).unwrap();
+            let found = go_on(&log_thread, &path, &sample.bytes[..cut], &sample).unwrap();
             assert_eq!(Some(found.valid_bytes as usize), sample.valid_before(cut), "cut at {cut}");
             std::fs::remove_file(path).unwrap();
             gone_on += 1;
@@ -160,7 +165,7 @@ fn a_file_that_was_cut_or_changed_is_gone_on_with_or_left_alone() {
         for byte in tail..sample.bytes.len() {
             let (path, mut bytes) = (path(), sample.bytes.clone());
             bytes[byte] ^= 1 << (byte % 8);
-            match go_on(&scribe, &path, &bytes, &sample) {
+            match go_on(&log_thread, &path, &bytes, &sample) {
                 Ok(found) => {
                     assert_eq!(found.valid_bytes as usize, last, "byte {byte}");
                     gone_on += 1;

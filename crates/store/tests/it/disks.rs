@@ -7,8 +7,8 @@ use std::time::Duration;
 use sametick_sim::{Rng, Tick};
 use sametick_store::disk::{Disk, FsDisk, MemDisk};
 use sametick_store::log::{
-    Appender, LogEncoder, LogEvent, LogReader, LogWriter, Record, Refused, Scribe, ScribeOptions, WriteError,
-    repair,
+    Appender, LogEncoder, LogEvent, LogReader, LogThread, LogThreadOptions, LogWriter, Record, Refused,
+    WriteError, repair,
 };
 
 use crate::sessions::{Wild, drain, header, log_of};
@@ -107,35 +107,35 @@ fn a_file_written_by_a_thread_is_resumed_after_its_tail_was_torn() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");
     let records = Wild::records(9, 200);
-    let scribe = Scribe::start(ScribeOptions::default());
-    let (mut file, mut encoder) = scribe.create(&path, &header()).unwrap();
+    let log_thread = LogThread::start(LogThreadOptions::default());
+    let (mut file, mut encoder) = log_thread.create(&path, &header()).unwrap();
     for record in &records[..records.len() / 2] {
         encoder.push(record).unwrap();
         file.take_from(&mut encoder).unwrap();
     }
     encoder.flush();
     file.take_from(&mut encoder).unwrap();
-    assert!(scribe.close() && file.poll_event().is_none());
+    assert!(log_thread.close() && file.poll_event().is_none());
 
     let whole = std::fs::read(&path).unwrap();
-    let scribe = Scribe::start(ScribeOptions::default());
-    let (mut file, mut encoder) = scribe.create(&path, &header()).unwrap();
+    let log_thread = LogThread::start(LogThreadOptions::default());
+    let (mut file, mut encoder) = log_thread.create(&path, &header()).unwrap();
     encoder.flush();
     file.take_from(&mut encoder).unwrap();
-    assert!(!scribe.close());
-    assert!(matches!(file.poll_event(), Some(LogEvent::Trouble(_))), "a log is never overwritten");
+    assert!(!log_thread.close());
+    assert!(matches!(file.poll_event(), Some(LogEvent::Failing(_))), "a log is never overwritten");
     assert!(std::fs::read(&path).unwrap() == whole);
 
-    let scribe = Scribe::start(ScribeOptions::default());
+    let log_thread = LogThread::start(LogThreadOptions::default());
     std::fs::write(&path, [&whole[..], b"torn"].concat()).unwrap();
-    let (mut file, mut encoder, tail) = scribe.resume(&path).unwrap();
+    let (mut file, mut encoder, tail) = log_thread.resume(&path).unwrap();
     assert_eq!((tail.torn_bytes, tail.valid_bytes), (4, whole.len() as u64));
     for record in &records[records.len() / 2..] {
         encoder.push(record).unwrap();
     }
     encoder.flush();
     file.take_from(&mut encoder).unwrap();
-    drop((file, scribe));
+    drop((file, log_thread));
     assert_eq!(read_all(&std::fs::read(&path).unwrap()), records);
     assert_eq!(repair(&path).unwrap().torn_bytes, 0);
 }
@@ -156,9 +156,9 @@ fn a_failing_file_is_opened_again_and_checked() {
 fn a_full_disk_is_reported_once_and_the_owner_never_waits() {
     let mut full = MemDisk::new();
     full.set_capacity(Some(10));
-    let options = ScribeOptions { max_waiting_frames: 3, retry: Duration::from_millis(1) };
-    let scribe = Scribe::start(options);
-    let mut log = scribe.begin(move || Ok(Appender::new(full.clone(), &[])));
+    let options = LogThreadOptions { max_waiting_frames: 3, retry: Duration::from_millis(1) };
+    let log_thread = LogThread::start(options);
+    let mut log = log_thread.begin(move || Ok(Appender::new(full.clone(), &[])));
     let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
     let mut refused = false;
     for record in &Wild::records(1, 400) {
@@ -166,9 +166,9 @@ fn a_full_disk_is_reported_once_and_the_owner_never_waits() {
         refused |= log.take_from(&mut encoder) == Err(Refused);
     }
     assert!(refused && log.durable_tick().is_none());
-    assert!(!scribe.close());
+    assert!(!log_thread.close());
     let events: Vec<LogEvent> = std::iter::from_fn(|| log.poll_event()).collect();
-    assert!(matches!(events[..], [LogEvent::Trouble(_)]), "{events:?}");
+    assert!(matches!(events[..], [LogEvent::Failing(_)]), "{events:?}");
 }
 
 /// A disk that the test keeps a hand on.
@@ -193,10 +193,10 @@ impl Disk for Held {
 fn recording_goes_on_when_there_is_space_again() {
     let disk = Held::default();
     disk.0.lock().unwrap().set_capacity(Some(300));
-    let options = ScribeOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) };
-    let scribe = Scribe::start(options);
+    let options = LogThreadOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) };
+    let log_thread = LogThread::start(options);
     let under = disk.clone();
-    let mut log = scribe.begin(move || Ok(Appender::new(under.clone(), &[])));
+    let mut log = log_thread.begin(move || Ok(Appender::new(under.clone(), &[])));
     let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
     let records = Wild::records(4, 200);
     for record in &records {
@@ -211,9 +211,9 @@ fn recording_goes_on_when_there_is_space_again() {
             None => std::thread::yield_now(),
         }
     };
-    assert!(matches!(trouble, LogEvent::Trouble(error) if error.kind() == io::ErrorKind::StorageFull));
+    assert!(matches!(trouble, LogEvent::Failing(error) if error.kind() == io::ErrorKind::StorageFull));
     disk.0.lock().unwrap().set_capacity(None);
-    assert!(scribe.close());
+    assert!(log_thread.close());
     let events: Vec<LogEvent> = std::iter::from_fn(|| log.poll_event()).collect();
     assert!(matches!(events[..], [LogEvent::Recovered]), "{events:?}");
     assert!(disk.0.lock().unwrap().synced() == log_of(&records, SMALL));
@@ -240,13 +240,14 @@ fn a_record_that_cannot_come_next_is_refused_and_changes_nothing() {
 
 #[test]
 fn one_thread_writes_many_logs_and_one_bad_disk_does_not_hold_up_the_others() {
-    let scribe = Scribe::start(ScribeOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) });
+    let log_thread =
+        LogThread::start(LogThreadOptions { max_waiting_frames: 1000, retry: Duration::from_millis(1) });
     let disks: Vec<Held> = (0..20).map(|_| Held::default()).collect();
     disks[7].0.lock().unwrap().set_capacity(Some(0));
     let records = Wild::records(12, 60);
     for disk in &disks {
         let under = disk.clone();
-        let mut log = scribe.begin(move || Ok(Appender::new(under.clone(), &[])));
+        let mut log = log_thread.begin(move || Ok(Appender::new(under.clone(), &[])));
         let mut encoder = LogEncoder::new(&header()).unwrap().with_options(SMALL);
         for record in &records {
             encoder.push(record).unwrap();
@@ -255,7 +256,7 @@ fn one_thread_writes_many_logs_and_one_bad_disk_does_not_hold_up_the_others() {
         encoder.flush();
         log.take_from(&mut encoder).unwrap();
     }
-    assert!(!scribe.close(), "one of them could not be written");
+    assert!(!log_thread.close(), "one of them could not be written");
     let whole = log_of(&records, SMALL);
     let written = disks.iter().filter(|disk| disk.0.lock().unwrap().synced() == whole).count();
     assert_eq!(written, 19);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use sametick_store::players::{Answer, Keeper, KeeperOptions, PlayerId, Recovery};
+use sametick_store::players::{Answer, PlayerId, PlayerWriter, PlayerWriterOptions, Recovery};
 
 use crate::kit::{Kit, checkpoint, folder, waker};
 
@@ -13,14 +13,14 @@ const PAGE: usize = 4096;
 
 fn filled(path: &Path) {
     let mut kit = Kit::open(path);
-    (0..PLAYERS).for_each(|player| kit.keeper.save(checkpoint(player, 5)));
-    assert!(kit.keeper.close(Duration::from_secs(60)));
+    (0..PLAYERS).for_each(|player| kit.writer.save(checkpoint(player, 5)));
+    assert!(kit.writer.close(Duration::from_secs(60)));
 }
 
 fn reopen(path: &Path) -> (Kit, Recovery) {
     let (waker, woken) = waker();
-    let (keeper, recovery) = Keeper::open(path, KeeperOptions::default(), waker).unwrap();
-    (Kit { keeper, woken, heard: Default::default() }, recovery.expect("it was damaged"))
+    let (writer, recovery) = PlayerWriter::open(path, PlayerWriterOptions::default(), waker).unwrap();
+    (Kit { writer, woken, heard: Default::default() }, recovery.expect("it was damaged"))
 }
 
 fn rows(recovery: &Recovery, table: &str) -> u64 {
@@ -37,7 +37,7 @@ fn a_file_that_is_no_database_is_set_aside() {
     let aside = recovery.aside.unwrap();
     assert!(fs::read_to_string(&aside).unwrap().starts_with("these are not"));
     assert!(aside.to_str().unwrap().contains("players.sqlite.broken-"));
-    kit.keeper.save(checkpoint(1, 1));
+    kit.writer.save(checkpoint(1, 1));
     kit.flush();
     assert_eq!(kit.tick_of(PlayerId(1)), Some(1));
 }
@@ -58,7 +58,7 @@ fn what_can_be_read_of_a_damaged_file_is_carried_over_from_both_ends() {
     assert!(words.contains(&format!("Lost: {lost} checkpoints")), "{words}");
     let there = |kit: &mut Kit, player| kit.tick_of(PlayerId(player)) == Some(5);
     assert!(there(&mut kit, 0) && there(&mut kit, PLAYERS - 1), "from both ends");
-    assert!(kit.keeper.close(Duration::from_secs(60)));
+    assert!(kit.writer.close(Duration::from_secs(60)));
     Kit::open(&path);
 }
 
@@ -74,12 +74,12 @@ fn damage_that_shows_while_it_runs_is_dealt_with_and_said() {
     let len = file.metadata().unwrap().len() as usize;
     let garbage = vec![0xa5; len - 12 * PAGE];
     std::os::unix::fs::FileExt::write_all_at(&file, &garbage, 12 * PAGE as u64).unwrap();
-    (0..PLAYERS).for_each(|player| kit.keeper.save(checkpoint(player, 6)));
-    let ticket = kit.keeper.flush();
+    (0..PLAYERS).for_each(|player| kit.writer.save(checkpoint(player, 6)));
+    let ticket = kit.writer.flush();
     let mut words = String::new();
     loop {
         match kit.next() {
-            Answer::Trouble(more) | Answer::Notice(more) => words += &more,
+            Answer::Failing(more) | Answer::Notice(more) => words += &more,
             Answer::Saved(saved) if saved == ticket => break,
             Answer::Recovered => {}
             other => panic!("{other:?}"),

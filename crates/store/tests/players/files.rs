@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use sametick_store::players::{
-    Found, Keeper, KeeperOptions, Kept, PlaceRow, PlayerId, Purpose, Sqlite, SqliteOptions, StorageError,
-    Token, TokenState, Write,
+    Found, Kept, PlaceRow, PlayerId, PlayerWriter, PlayerWriterOptions, Purpose, Sqlite, SqliteOptions,
+    StorageError, Token, TokenState, Write,
 };
 
 use crate::kit::{CODE, FAR_FUTURE_S, GAME, Kit, about, checkpoint, folder, place, waker, with_token};
@@ -43,7 +43,7 @@ fn save_all(kit: &mut Kit, token: &Token) {
         Write::Part { place, key: 7, kept: None },
         checkpoint(PLAYER.0, 42),
     ] {
-        kit.keeper.save(write);
+        kit.writer.save(write);
     }
     kit.flush();
 }
@@ -55,7 +55,7 @@ fn everything_that_was_saved_is_found_after_a_restart() {
     let mut kit = Kit::open(&path);
     assert_eq!(kit.ask(&about(PLAYER)), Ok(Found::default()), "nobody knows anything yet");
     save_all(&mut kit, &token);
-    assert!(kit.keeper.close(Duration::from_secs(60)));
+    assert!(kit.writer.close(Duration::from_secs(60)));
     let mut kit = Kit::open(&path);
     let found = kit.ask(&with_token(&token)).unwrap();
     assert_eq!(found.token, TokenState::Good);
@@ -75,7 +75,7 @@ fn everything_that_was_saved_is_found_after_a_restart() {
         checkpoints: vec![(PLAYER, 3, 42)],
     };
     assert_eq!((found.place, found.senseless), (Some(expected), 0));
-    kit.keeper.save(Write::Forget { place: place() });
+    kit.writer.save(Write::Forget { place: place() });
     kit.flush();
     let found = kit.ask(&with_token(&token)).unwrap();
     assert_eq!((found.place, found.checkpoint), (None, None));
@@ -87,7 +87,7 @@ fn tokens_expire_and_strangers_are_unknown() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     let token = Token::from_bytes([1; 16]);
-    kit.keeper.save(Write::Token { hash: token.hash(), player: PLAYER, expires_unix_s: FAR_FUTURE_S });
+    kit.writer.save(Write::Token { hash: token.hash(), player: PLAYER, expires_unix_s: FAR_FUTURE_S });
     kit.flush();
     let mut state_at = |now_unix_s| {
         let question = sametick_store::players::Question { now_unix_s, ..with_token(&token) };
@@ -111,7 +111,7 @@ fn no_token_is_in_a_file_or_in_any_debug_output() {
     let write = Write::Token { hash: token.hash(), player: PLAYER, expires_unix_s: 1 };
     let retire = Write::Retire { hash: token.hash() };
     let hash = token.hash().0;
-    let shown = format!("{token:?} {write:?} {retire:?} {question:?} {found:?} {:?}", kit.keeper);
+    let shown = format!("{token:?} {write:?} {retire:?} {question:?} {found:?} {:?}", kit.writer);
     let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let list = |bytes: &[u8]| format!("{bytes:?}").trim_matches(['[', ']']).to_owned();
     for secret in [digits(&bytes), list(&bytes), digits(&hash), list(&hash)] {
@@ -147,10 +147,10 @@ fn version(path: &Path) -> u32 {
 #[test]
 fn a_newer_schema_is_refused_with_both_versions() {
     let (_folder, path) = folder();
-    assert!(Kit::open(&path).keeper.close(Duration::from_secs(60)));
+    assert!(Kit::open(&path).writer.close(Duration::from_secs(60)));
     let known = version(&path);
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 77).unwrap();
-    let error = Keeper::open(&path, KeeperOptions::default(), waker().0).unwrap_err();
+    let error = PlayerWriter::open(&path, PlayerWriterOptions::default(), waker().0).unwrap_err();
     assert_eq!(error, StorageError::Newer { found: 77, known });
     let words = error.to_string();
     assert!(words.contains("schema 77") && words.contains(&format!("up to {known}")), "{words}");
@@ -163,7 +163,7 @@ fn an_old_schema_is_brought_up_to_date_and_any_number_of_times() {
     let token = Token::from_bytes([9; 16]);
     let mut kit = Kit::open(&path);
     save_all(&mut kit, &token);
-    assert!(kit.keeper.close(Duration::from_secs(60)));
+    assert!(kit.writer.close(Duration::from_secs(60)));
     let known = version(&path);
     // As the first version left it: no tables of rooms.
     let old = Connection::open(&path).unwrap();
@@ -174,7 +174,7 @@ fn an_old_schema_is_brought_up_to_date_and_any_number_of_times() {
         let mut kit = Kit::open(&path);
         let found = kit.ask(&with_token(&token)).unwrap();
         assert_eq!((found.profiles.len(), found.place), (2, None));
-        kit.keeper.save(checkpoint(1, 1));
+        kit.writer.save(checkpoint(1, 1));
         kit.flush();
         assert_eq!(version(&path), known);
     }

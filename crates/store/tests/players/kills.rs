@@ -18,8 +18,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sametick_sim::Rng;
 use sametick_store::players::{
-    Answer, Keeper, KeeperOptions, Kept, PlaceId, PlayerId, Purpose, Question, Sqlite, SqliteOptions,
-    Storage, Token, TokenState, Write,
+    Answer, Kept, PlaceId, PlayerId, PlayerWriter, PlayerWriterOptions, Purpose, Question, Sqlite,
+    SqliteOptions, Storage, Token, TokenState, Write,
 };
 
 use crate::kit::{CODE, FAR_FUTURE_S, GAME, PATIENCE, folder, place, waker};
@@ -232,20 +232,20 @@ fn the_child_that_is_killed() {
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
     let asks = number("SAMETICK_KILLED_ASKS") == 1;
     let (waker, woken) = waker();
-    let options = KeeperOptions { usual: USUAL, hurried: USUAL, ..KeeperOptions::default() };
-    let (mut keeper, _) = Keeper::open(Path::new(&path), options, waker).unwrap();
+    let options = PlayerWriterOptions { usual: USUAL, hurried: USUAL, ..PlayerWriterOptions::default() };
+    let (mut writer, _) = PlayerWriter::open(Path::new(&path), options, waker).unwrap();
     let first = number("SAMETICK_KILLED_AFTER") + 1;
     let mut saved = first - 1;
     for generation in first.. {
         say(&format!("begun {generation} {}", unix_ms()));
-        save_generation(&mut keeper, generation, place());
+        save_generation(&mut writer, generation, place());
         if asks {
             // Tickets are numbered from one on, as generations of this child are.
-            keeper.flush();
+            writer.flush();
         }
-        keeper.tend();
+        writer.tend();
         while asks && generation - saved >= MAX_UNDER_WAY {
-            match keeper.poll() {
+            match writer.poll() {
                 Some(Answer::Saved(ticket)) => {
                     saved = first - 1 + ticket.0;
                     say(&format!("saved {saved}"));
@@ -262,22 +262,22 @@ fn say(line: &str) {
     std::io::stdout().lock().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-fn save_generation(keeper: &mut Keeper, generation: u64, place: PlaceId) {
+fn save_generation(writer: &mut PlayerWriter, generation: u64, place: PlaceId) {
     let (unix_ms, tick) = (unix_ms(), generation as u32);
     let game = || GAME.to_owned();
     let setup = vec![1; 100];
     let code = CODE.to_owned();
-    keeper.save(Write::Place { place, game: game(), code, setup, seats: 8, seed: 1, listed: true, unix_ms });
+    writer.save(Write::Place { place, game: game(), code, setup, seats: 8, seed: 1, listed: true, unix_ms });
     for player in (0..PLAYERS).map(PlayerId) {
         let kept = || written(generation);
-        keeper.save(Write::Checkpoint { place, player, seat: 1, tick, kept: kept(), unix_ms });
+        writer.save(Write::Checkpoint { place, player, seat: 1, tick, kept: kept(), unix_ms });
         let character = "rook".to_owned();
-        keeper.save(Write::Profile { player, game: game(), character, kept: kept(), unix_ms });
+        writer.save(Write::Profile { player, game: game(), character, kept: kept(), unix_ms });
     }
     for key in 0..PARTS {
-        keeper.save(Write::Part { place, key, kept: Some(written(generation)) });
+        writer.save(Write::Part { place, key, kept: Some(written(generation)) });
     }
     let (hash, player) = (token(generation).hash(), PlayerId(0));
-    keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
-    keeper.save(Write::Retire { hash: token(generation - 1).hash() });
+    writer.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
+    writer.save(Write::Retire { hash: token(generation - 1).hash() });
 }

@@ -1,4 +1,4 @@
-//! A keeper to test: one that can be waited for without sleeping, on a database that a test stops, fails and starts.
+//! A writer to test: one that can be waited for without sleeping, on a database that a test stops, fails and starts.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use sametick_store::players::{
-    Answer, Found, Keeper, KeeperOptions, Kept, Opened, Opener, PlaceId, PlayerId, Purpose, Question, Sqlite,
-    SqliteOptions, Storage, StorageError, Ticket, Token, Waker, Write,
+    Answer, Found, Kept, Opened, Opener, PlaceId, PlayerId, PlayerWriter, PlayerWriterOptions, Purpose,
+    Question, Sqlite, SqliteOptions, Storage, StorageError, Ticket, Token, Waker, Write,
 };
 use tempfile::TempDir;
 
@@ -19,9 +19,9 @@ pub const GAME: &str = "arena";
 pub const CODE: &str = "lobby";
 pub const FAR_FUTURE_S: u64 = 1 << 40;
 
-/// A keeper, and a way to wait for it.
+/// A writer, and a way to wait for it.
 pub struct Kit {
-    pub keeper: Keeper,
+    pub writer: PlayerWriter,
     pub woken: Receiver<()>,
     pub heard: VecDeque<Answer>,
 }
@@ -29,20 +29,20 @@ pub struct Kit {
 impl Kit {
     pub fn open(path: &Path) -> Kit {
         let (waker, woken) = waker();
-        let (keeper, aside) = Keeper::open(path, KeeperOptions::default(), waker).unwrap();
+        let (writer, aside) = PlayerWriter::open(path, PlayerWriterOptions::default(), waker).unwrap();
         assert_eq!(aside, None);
-        Kit { keeper, woken, heard: VecDeque::new() }
+        Kit { writer, woken, heard: VecDeque::new() }
     }
 
-    pub fn start(opener: Opener, options: KeeperOptions) -> Kit {
+    pub fn start(opener: Opener, options: PlayerWriterOptions) -> Kit {
         let (waker, woken) = waker();
-        Kit { keeper: Keeper::start(opener, options, waker), woken, heard: VecDeque::new() }
+        Kit { writer: PlayerWriter::start(opener, options, waker), woken, heard: VecDeque::new() }
     }
 
     /// The next answer, whenever it comes.
     pub fn next(&mut self) -> Answer {
         loop {
-            if let Some(answer) = self.heard.pop_front().or_else(|| self.keeper.poll()) {
+            if let Some(answer) = self.heard.pop_front().or_else(|| self.writer.poll()) {
                 return answer;
             }
             self.woken.recv_timeout(PATIENCE).expect("something is said");
@@ -51,7 +51,7 @@ impl Kit {
 
     /// Flushes, and waits until all is on disk; what is said before that is put aside.
     pub fn flush(&mut self) {
-        let ticket = self.keeper.flush();
+        let ticket = self.writer.flush();
         self.await_saved(ticket);
     }
 
@@ -68,7 +68,7 @@ impl Kit {
     }
 
     pub fn ask(&mut self, question: &Question) -> Result<Found, StorageError> {
-        self.keeper.ask(77, question.clone());
+        self.writer.ask(77, question.clone());
         let mut others = VecDeque::new();
         loop {
             match self.next() {

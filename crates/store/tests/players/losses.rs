@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use sametick_sim::Rng;
 use sametick_store::players::{
-    Keeper, KeeperOptions, PlayerId, Purpose, Recovery, Sqlite, SqliteOptions, Storage, StorageError,
-    TableRecovery, Token, TokenState, Write,
+    PlayerId, PlayerWriter, PlayerWriterOptions, Purpose, Recovery, Sqlite, SqliteOptions, Storage,
+    StorageError, TableRecovery, Token, TokenState, Write,
 };
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ const LATER: std::ops::Range<u128> = PLAYERS..PLAYERS + 300;
 
 /// As many players as this, written in one batch.
 fn save(kit: &mut Kit, players: impl Iterator<Item = u128>, tick: u32) {
-    players.for_each(|player| kit.keeper.save(checkpoint(player, tick)));
+    players.for_each(|player| kit.writer.save(checkpoint(player, tick)));
     kit.flush();
 }
 
@@ -39,7 +39,7 @@ fn killed_with_a_log() -> (TempDir, PathBuf) {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     save(&mut kit, 0..PLAYERS, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let mut kit = Kit::open(&path);
     save(&mut kit, LATER, 6);
     killed(&path)
@@ -61,12 +61,14 @@ fn checkpoints(recovery: Option<Recovery>) -> (TableRecovery, String) {
 fn backed_up(path: &Path) -> Kit {
     let (waker, woken) = waker();
     // One is made at once, and no other while the test runs.
-    let options =
-        KeeperOptions { backup_every: Some(Duration::from_secs(3_600)), ..KeeperOptions::default() };
-    let (keeper, recovery) = Keeper::open(path, options, waker).unwrap();
+    let options = PlayerWriterOptions {
+        backup_every: Some(Duration::from_secs(3_600)),
+        ..PlayerWriterOptions::default()
+    };
+    let (writer, recovery) = PlayerWriter::open(path, options, waker).unwrap();
     assert_eq!(recovery, None);
-    let kit = Kit { keeper, woken, heard: Default::default() };
-    while kit.keeper.stats().backups == 0 {
+    let kit = Kit { writer, woken, heard: Default::default() };
+    while kit.writer.stats().backups == 0 {
         std::thread::yield_now();
     }
     kit
@@ -146,7 +148,7 @@ fn a_file_that_was_cut_gives_back_what_is_left_of_it() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     save(&mut kit, 0..PLAYERS, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() * 79 / 100]).unwrap();
     let (table, words) = checkpoints(open(&path).1);
@@ -160,7 +162,7 @@ fn a_file_without_its_first_page_gives_back_the_others() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     save(&mut kit, 0..PLAYERS, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let mut bytes = fs::read(&path).unwrap();
     bytes[..4096].fill(0xa5);
     fs::write(&path, bytes).unwrap();
@@ -176,13 +178,13 @@ fn a_backup_gives_what_the_file_has_lost_and_the_newer_row_stays() {
     let (game, code) = (crate::kit::GAME.to_owned(), crate::kit::CODE.to_owned());
     let room =
         Write::Place { place: place(), game, code, setup, seats: 8, seed: 1, listed: true, unix_ms: 1 };
-    kit.keeper.save(room);
+    kit.writer.save(room);
     save(&mut kit, 0..PLAYERS, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let mut kit = backed_up(&path);
     // Every other player goes on, and new ones come.
     save(&mut kit, (0..PLAYERS).step_by(2).chain(LATER), 6);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     let (mut storage, recovery) = open(&path);
@@ -235,13 +237,13 @@ fn what_was_deleted_since_the_backup_stays_deleted_if_its_table_is_whole() {
     let token = Token::from_bytes([9; 16]);
     let mut kit = Kit::open(&path);
     let (hash, player) = (token.hash(), PlayerId(1));
-    kit.keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
+    kit.writer.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
     save(&mut kit, 0..PLAYERS, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let mut kit = backed_up(&path);
-    kit.keeper.save(Write::Retire { hash });
+    kit.writer.save(Write::Retire { hash });
     save(&mut kit, 0..1, 6);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     // Only checkpoints are damaged: they fill the end of the file.
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 10 * 4096]).unwrap();
@@ -262,28 +264,29 @@ fn two_backups_are_kept_and_none_is_replaced_by_something_worse() {
     for players in [10, 20, 30] {
         let mut kit = Kit::open(&path);
         save(&mut kit, 0..players, 5);
-        assert!(kit.keeper.close(PATIENCE));
-        assert!(backed_up(&path).keeper.close(PATIENCE));
+        assert!(kit.writer.close(PATIENCE));
+        assert!(backed_up(&path).writer.close(PATIENCE));
     }
     assert_eq!((count(&newest), count(&before)), (30, 20));
     assert!(!beside(&path, ".backup-new").exists());
     // Nothing is new.
     let made = fs::metadata(&newest).unwrap().modified().unwrap();
-    let options = KeeperOptions { backup_every: Some(Duration::ZERO), ..KeeperOptions::default() };
-    let (keeper, _) = Keeper::open(&path, options, waker().0).unwrap();
-    assert!(keeper.close(PATIENCE));
+    let options =
+        PlayerWriterOptions { backup_every: Some(Duration::ZERO), ..PlayerWriterOptions::default() };
+    let (writer, _) = PlayerWriter::open(&path, options, waker().0).unwrap();
+    assert!(writer.close(PATIENCE));
     assert_eq!(fs::metadata(&newest).unwrap().modified().unwrap(), made);
     // The file is replaced by an older one while the server runs.
     let (waker, woken) = waker();
-    let (keeper, _) = Keeper::open(&path, KeeperOptions::default(), waker).unwrap();
+    let (writer, _) = PlayerWriter::open(&path, PlayerWriterOptions::default(), waker).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("DELETE FROM checkpoints; UPDATE commits SET number = 1").unwrap();
-    drop((keeper, woken, other));
+    drop((writer, woken, other));
     let (_kept, copy) = killed(&path);
     fs::remove_file(beside(&copy, "-mark")).unwrap();
     let (waker, woken) = crate::kit::waker();
-    let (keeper, _) = Keeper::open(&copy, options, waker).unwrap();
-    let mut kit = Kit { keeper, woken, heard: Default::default() };
+    let (writer, _) = PlayerWriter::open(&copy, options, waker).unwrap();
+    let mut kit = Kit { writer, woken, heard: Default::default() };
     let said = kit.next();
     let is_refused = format!("{said:?}").contains("its backup to 3");
     assert!(is_refused, "{said:?}");
@@ -297,7 +300,7 @@ fn no_damage_whatever_keeps_it_from_opening() {
     let (_folder, path) = folder();
     let mut kit = Kit::open(&path);
     save(&mut kit, 0..200, 5);
-    assert!(kit.keeper.close(PATIENCE));
+    assert!(kit.writer.close(PATIENCE));
     let mut kit = Kit::open(&path);
     save(&mut kit, 100..300, 6);
     let (_kept, whole) = killed(&path);

@@ -12,8 +12,8 @@ fn spoilt(sql: &[&str]) -> (tempfile::TempDir, Kit) {
     let (folder, path) = folder();
     let mut kit = Kit::open(&path);
     let (game, kept) = (GAME.to_owned(), Kept::new(b"good").unwrap());
-    kit.keeper.save(Write::Player { player: PLAYER, name: "Ada".into(), subject: None, unix_ms: 1 });
-    kit.keeper.save(Write::Profile { player: PLAYER, game, character: "rook".into(), kept, unix_ms: 1 });
+    kit.writer.save(Write::Player { player: PLAYER, name: "Ada".into(), subject: None, unix_ms: 1 });
+    kit.writer.save(Write::Profile { player: PLAYER, game, character: "rook".into(), kept, unix_ms: 1 });
     kit.flush();
     let other = Connection::open(&path).unwrap();
     for sql in sql {
@@ -33,7 +33,7 @@ fn mended(kit: &mut Kit) -> (u32, sametick_store::players::Found) {
         (&second.player, &second.profiles, &second.active, &second.checkpoint),
         "what is said at once is what will be in the file"
     );
-    assert_eq!(kit.keeper.stats().mended, u64::from(first.senseless));
+    assert_eq!(kit.writer.stats().mended, u64::from(first.senseless));
     (first.senseless, second)
 }
 
@@ -76,7 +76,7 @@ fn somebody_without_a_row_of_their_own_is_given_one() {
     assert_eq!((senseless, known.id, known.name), (1, PLAYER, String::new()));
     let token = Token::from_bytes([4; 16]);
     let stranger = PlayerId(6);
-    kit.keeper.save(Write::Token { hash: token.hash(), player: stranger, expires_unix_s: FAR_FUTURE_S });
+    kit.writer.save(Write::Token { hash: token.hash(), player: stranger, expires_unix_s: FAR_FUTURE_S });
     kit.flush();
     let found = kit.ask(&with_token(&token)).unwrap();
     assert_eq!((found.token, found.player.map(|known| known.id)), (TokenState::Good, Some(stranger)));
@@ -89,7 +89,7 @@ fn what_is_saved_while_it_is_being_mended_stays() {
     let (game, character) = (GAME.to_owned(), "knight".to_owned());
     assert_eq!(kit.ask(&about(PLAYER)).unwrap().senseless, 1);
     let write = Write::Profile { player: PLAYER, game, character, kept: kept.clone(), unix_ms: 2 };
-    kit.keeper.save(write);
+    kit.writer.save(write);
     kit.flush();
     let found = kit.ask(&about(PLAYER)).unwrap();
     assert_eq!((found.senseless, &found.profiles[0]), (0, &("knight".to_owned(), kept)));

@@ -2,8 +2,8 @@
 
 use sametick_sim::Rng;
 use sametick_store::players::{
-    Found, KeeperOptions, Kept, PlaceId, PlayerId, Purpose, Question, Sqlite, SqliteOptions, Storage, Token,
-    TokenState, Write,
+    Found, Kept, PlaceId, PlayerId, PlayerWriterOptions, Purpose, Question, Sqlite, SqliteOptions, Storage,
+    Token, TokenState, Write,
 };
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ const CHARACTERS: [&str; 2] = ["knight", "rook"];
 fn a_token_is_retired_after_it_was_made_however_full_the_queue_is() {
     let (_folder, path) = folder();
     let strings = Strings::default();
-    let options = KeeperOptions { queue: 2, ..KeeperOptions::default() };
+    let options = PlayerWriterOptions { queue: 2, ..PlayerWriterOptions::default() };
     let mut kit = Kit::start(strings.sqlite(&path), options);
     let token = |number: u8| Token::from_bytes([number; 16]);
     strings.stop();
     for number in 0..50 {
         let (hash, player) = (token(number).hash(), PlayerId(number.into()));
-        kit.keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
+        kit.writer.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
         if number % 2 == 0 {
-            kit.keeper.save(Write::Retire { hash });
+            kit.writer.save(Write::Retire { hash });
         }
         if number % 3 == 0 {
-            kit.keeper.save(Write::RetireAll { player });
+            kit.writer.save(Write::RetireAll { player });
         }
         // Somebody who is signed out everywhere may be given a new one in the same moment.
         let hash = token(number + 100).hash();
-        kit.keeper.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
+        kit.writer.save(Write::Token { hash, player, expires_unix_s: FAR_FUTURE_S });
     }
     strings.go();
     kit.flush();
@@ -79,24 +79,25 @@ fn coalesced_writes_mean_the_same_as_all_of_them() {
         let strings = Strings::default();
         let mut rng = Rng::new(seed);
         let queue = 2 + rng.below(8) as usize;
-        let options = KeeperOptions { queue, usual: Duration::from_secs(3600), ..KeeperOptions::default() };
+        let options =
+            PlayerWriterOptions { queue, usual: Duration::from_secs(3600), ..PlayerWriterOptions::default() };
         let mut kit = Kit::start(strings.sqlite(&path), options);
         let mut all = Vec::new();
         for _ in 0..400 {
             match rng.below(40) {
                 0 => strings.stop(),
                 1 => strings.go(),
-                2 => drop(kit.keeper.flush()),
-                3..8 => kit.keeper.tend(),
+                2 => drop(kit.writer.flush()),
+                3..8 => kit.writer.tend(),
                 _ => {
                     let write = draw(&mut rng);
-                    kit.keeper.save(write.clone());
+                    kit.writer.save(write.clone());
                     all.push(write);
                 }
             }
         }
         for write in CODES.map(room) {
-            kit.keeper.save(write.clone());
+            kit.writer.save(write.clone());
             all.push(write);
         }
         strings.go();

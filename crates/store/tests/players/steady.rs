@@ -12,11 +12,11 @@ fn saving_checkpoints_allocates_nothing() {
     for tick in 0..30 {
         let saving = allocation_counter::measure(|| {
             for player in 0..1000 {
-                kit.keeper.save(checkpoint(player, tick));
+                kit.writer.save(checkpoint(player, tick));
             }
-            kit.keeper.tend();
+            kit.writer.tend();
         });
-        // Building the bytes of a checkpoint allocates in this test; what is left is the keeper's.
+        // Building the bytes of a checkpoint allocates in this test; what is left is the writer's.
         let building = allocation_counter::measure(|| {
             (0..1000).for_each(|player| drop(checkpoint(player, tick)));
         });
@@ -25,7 +25,7 @@ fn saving_checkpoints_allocates_nothing() {
         kit.flush();
     }
     assert!(first > 0, "the counter counts");
-    assert_eq!(kit.keeper.stats().overflows, 0);
+    assert_eq!(kit.writer.stats().overflows, 0);
     assert_eq!(kit.tick_of(PlayerId(999)), Some(29));
-    assert!(!kit.heard.iter().any(|answer| matches!(answer, Answer::Trouble(_))));
+    assert!(!kit.heard.iter().any(|answer| matches!(answer, Answer::Failing(_))));
 }

@@ -1,4 +1,4 @@
-//! Logs on shelves: carried in pieces by those who crash, race and are not answered, and read again as they were.
+//! Logs on stores: carried in pieces by those who crash, race and are not answered, and read again as they were.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use sametick_sim::{Rng, Tick};
 use sametick_store::log::{EncoderOptions, LogEncoder, LogReader, Record};
 use sametick_store::saves::{
-    BadManifest, ColdError, ColdFiles, ColdLog, Condition, Content, Faults, FolderShelf, Listed, Manifest,
-    MemoryShelf, Pending, Piece, PutError, Segment, Shelf, Tag, Trouble, Version, at_once,
+    BadManifest, ColdError, ColdFiles, ColdLog, Condition, Content, Faults, FolderStore, Listed, Manifest,
+    MemoryStore, ObjectStore, Pending, Piece, PutError, Segment, StoreError, Tag, Version, at_once,
 };
 
 use crate::kit::{hex, key};
@@ -77,9 +77,9 @@ fn a_manifest_that_was_cut_or_flipped_is_refused() {
     assert_eq!(Manifest::from_bytes(b"sametick-log"), Err(BadManifest::NotAManifest));
 }
 
-/// A shelf on which others come in between before everything that is asked.
+/// A store on which others come in between before everything that is asked.
 #[derive(Debug)]
-struct Busy(MemoryShelf);
+struct Busy(MemoryStore);
 
 /// Once not ready.
 async fn let_others() {
@@ -90,15 +90,15 @@ async fn let_others() {
     std::future::poll_fn(once).await;
 }
 
-impl Shelf for Busy {
-    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>> {
+impl ObjectStore for Busy {
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, StoreError>> {
         Box::pin(async move {
             let_others().await;
             self.0.head(key).await
         })
     }
 
-    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, StoreError>> {
         self.get_range(key, 0..u64::MAX)
     }
 
@@ -106,7 +106,7 @@ impl Shelf for Busy {
         &'a self,
         key: &'a str,
         range: Range<u64>,
-    ) -> Pending<'a, Result<Option<Content>, Trouble>> {
+    ) -> Pending<'a, Result<Option<Content>, StoreError>> {
         Box::pin(async move {
             let_others().await;
             self.0.get_range(key, range).await
@@ -126,19 +126,19 @@ impl Shelf for Busy {
         })
     }
 
-    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>> {
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>> {
         self.0.list(prefix)
     }
 
-    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>> {
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), StoreError>> {
         self.0.delete(key)
     }
 }
 
-/// Carries a log in pieces, from wherever the shelf has it, until all of it is there.
-async fn carry(shelf: &dyn Shelf, local: &[u8], rng: &RefCell<Rng>) -> Result<(), ColdError> {
+/// Carries a log in pieces, from wherever the store has it, until all of it is there.
+async fn carry(store: &dyn ObjectStore, local: &[u8], rng: &RefCell<Rng>) -> Result<(), ColdError> {
     let key = key();
-    let cold = ColdLog::new(shelf, &key);
+    let cold = ColdLog::new(store, &key);
     let mut at = None;
     loop {
         let from = match at {
@@ -160,12 +160,12 @@ async fn carry(shelf: &dyn Shelf, local: &[u8], rng: &RefCell<Rng>) -> Result<()
         let piece = Piece { at: from, anew: false, first: Tick(from as u32), ticks: 1, bytes };
         at = match cold.append(piece).await {
             Ok(()) => Some(from + len as u64),
-            Err(ColdError::Trouble(_)) if rng.borrow_mut().chance(1, 2) => {
+            Err(ColdError::Store(_)) if rng.borrow_mut().chance(1, 2) => {
                 // The same again, until it is known.
-                while matches!(cold.append(piece).await, Err(ColdError::Trouble(_))) {}
+                while matches!(cold.append(piece).await, Err(ColdError::Store(_))) {}
                 None
             }
-            Err(ColdError::Trouble(_) | ColdError::Elsewhere { .. }) => None,
+            Err(ColdError::Store(_) | ColdError::Elsewhere { .. }) => None,
             Err(error) => return Err(error),
         };
     }
@@ -178,28 +178,28 @@ fn a_log_that_is_carried_by_some_who_crash_and_race_is_whole() {
         let local = log_of(&Wild::records(seed, STEPS), SMALL);
         let rng = RefCell::new(Rng::new(seed));
         let often = rng.borrow_mut().below(200);
-        let shelf = Busy(MemoryShelf::with_faults(seed, Faults::all(often)));
-        let begin = || -> Pin<Box<dyn Future<Output = _>>> { Box::pin(carry(&shelf, &local, &rng)) };
-        let mut couriers = vec![begin(), begin()];
-        while !couriers.is_empty() {
-            let at = rng.borrow_mut().below(couriers.len() as u64) as usize;
+        let store = Busy(MemoryStore::with_faults(seed, Faults::all(often)));
+        let begin = || -> Pin<Box<dyn Future<Output = _>>> { Box::pin(carry(&store, &local, &rng)) };
+        let mut uploaders = vec![begin(), begin()];
+        while !uploaders.is_empty() {
+            let at = rng.borrow_mut().below(uploaders.len() as u64) as usize;
             if rng.borrow_mut().chance(1, 60) {
                 crashes += 1;
-                couriers[at] = begin();
+                uploaders[at] = begin();
             }
-            if let Poll::Ready(done) = couriers[at].as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            if let Poll::Ready(done) = uploaders[at].as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 done.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-                drop(couriers.swap_remove(at));
+                drop(uploaders.swap_remove(at));
             }
         }
-        shelf.0.set_faults(Faults::default());
-        let files = at_once(ColdLog::new(&shelf.0, &key()).read()).unwrap().unwrap();
+        store.0.set_faults(Faults::default());
+        let files = at_once(ColdLog::new(&store.0, &key()).read()).unwrap().unwrap();
         assert!(files.files == std::slice::from_ref(&local), "seed {seed}");
-        let history = shelf.0.history();
+        let history = store.0.history();
         let segments: Vec<_> = history.iter().filter(|commit| commit.key != key().log()).collect();
         let keys: BTreeSet<_> = segments.iter().map(|commit| &commit.key).collect();
         assert_eq!(keys.len(), segments.len(), "seed {seed}: a segment was overwritten");
-        let manifest = at_once(shelf.0.get(&key().log())).unwrap().unwrap();
+        let manifest = at_once(store.0.get(&key().log())).unwrap().unwrap();
         let manifest = Manifest::from_bytes(&manifest.bytes).unwrap();
         numbered += manifest.segments().iter().filter(|segment| segment.number > 0).count();
         orphans += keys.len() - manifest.segments().len();
@@ -211,11 +211,11 @@ fn a_log_that_is_carried_by_some_who_crash_and_race_is_whole() {
 #[test]
 fn a_log_grows_in_a_folder_and_is_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let shelf = FolderShelf::open(folder.path()).unwrap();
+    let store = FolderStore::open(folder.path()).unwrap();
     let local = log_of(&Wild::records(3, STEPS), SMALL);
-    at_once(carry(&shelf, &local, &RefCell::new(Rng::new(3)))).unwrap();
-    assert!(std::fs::read(shelf.path(&key().log()).unwrap()).unwrap() == local);
-    assert!(at_once(ColdLog::new(&shelf, &key()).read()).unwrap().unwrap().files == [local]);
+    at_once(carry(&store, &local, &RefCell::new(Rng::new(3)))).unwrap();
+    assert!(std::fs::read(store.path(&key().log()).unwrap()).unwrap() == local);
+    assert!(at_once(ColdLog::new(&store, &key()).read()).unwrap().unwrap().files == [local]);
 }
 
 #[test]
@@ -224,10 +224,10 @@ fn a_log_is_carried_over_http_whatever_goes_wrong() {
     runtime.block_on(async {
         let local = log_of(&Wild::records(4, STEPS), SMALL);
         let stand = Stand::start(4, Wrongs::all(60)).await;
-        carry(&stand.shelf(), &local, &RefCell::new(Rng::new(4))).await.unwrap();
+        carry(&stand.store(), &local, &RefCell::new(Rng::new(4))).await.unwrap();
         stand.set_wrongs(Wrongs::default());
-        let shelf = stand.shelf();
-        assert!(ColdLog::new(&shelf, &key()).read().await.unwrap().unwrap().files == [local]);
+        let store = stand.store();
+        assert!(ColdLog::new(&store, &key()).read().await.unwrap().unwrap().files == [local]);
     });
 }
 
@@ -259,9 +259,9 @@ fn a_session_that_goes_back_and_on_without_its_file_is_read_as_one() {
     play(Play::Buttons, 2, 60, |record| records.push(record.clone()));
     let first = log_of(until(&records, 20), SMALL);
     let second = continued(&records, 12);
-    let shelf = MemoryShelf::new();
+    let store = MemoryStore::new();
     let key = key();
-    let cold = ColdLog::new(&shelf, &key);
+    let cold = ColdLog::new(&store, &key);
     let append = |bytes: &[u8], anew, first| {
         at_once(cold.append(Piece { at: 0, anew, first: Tick(first), ticks: 1, bytes }))
     };
@@ -289,20 +289,20 @@ fn a_session_that_goes_back_and_on_without_its_file_is_read_as_one() {
 
 #[test]
 fn segments_that_are_gone_or_damaged_are_named() {
-    let shelf = MemoryShelf::new();
+    let store = MemoryStore::new();
     let key = key();
-    let cold = ColdLog::new(&shelf, &key);
+    let cold = ColdLog::new(&store, &key);
     assert!(at_once(cold.read()).unwrap().is_none());
     let local = log_of(&Wild::records(6, STEPS), SMALL);
-    at_once(pin!(carry(&shelf, &local, &RefCell::new(Rng::new(6))))).unwrap();
+    at_once(pin!(carry(&store, &local, &RefCell::new(Rng::new(6))))).unwrap();
     let segment = key.segment(Tick(0), 0);
-    let found = at_once(shelf.get(&segment)).unwrap().unwrap();
+    let found = at_once(store.get(&segment)).unwrap().unwrap();
     let mut spoiled = found.bytes.clone();
     spoiled[0] ^= 1;
-    at_once(shelf.put(&segment, &spoiled, Condition::Replaces(found.version), None)).unwrap();
+    at_once(store.put(&segment, &spoiled, Condition::Replaces(found.version), None)).unwrap();
     let said = at_once(cold.read()).unwrap_err().to_string();
     assert!(said.contains("/log.0 is not what the manifest says"), "{said}");
-    at_once(shelf.delete(&segment)).unwrap();
+    at_once(store.delete(&segment)).unwrap();
     let said = at_once(cold.read()).unwrap_err().to_string();
     assert!(said.contains("/log.0 is not there"), "{said}");
 }

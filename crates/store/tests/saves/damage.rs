@@ -1,11 +1,11 @@
-//! Logs on a shelf that were cut or changed there: said to be, by name, and never taken for whole.
+//! Logs on a store that were cut or changed there: said to be, by name, and never taken for whole.
 
 #![allow(clippy::disallowed_methods, reason = "the number of logs comes from the environment")]
 
 use sametick_sim::{Rng, Tick};
 use sametick_store::log::{EncoderOptions, LogEncoder, LogReader, TickInputs};
 use sametick_store::saves::{
-    ColdError, ColdFiles, ColdLog, Condition, MemoryShelf, Piece, SessionKey, Shelf, at_once,
+    ColdError, ColdFiles, ColdLog, Condition, MemoryStore, ObjectStore, Piece, SessionKey, at_once,
 };
 
 use crate::kit::key;
@@ -21,8 +21,8 @@ fn logs() -> u64 {
 }
 
 /// A log in segments of a few frames each, and where they begin.
-fn segments(shelf: &MemoryShelf, key: &SessionKey, sample: &Sample, rng: &mut Rng) -> Vec<String> {
-    let (cold, mut keys, mut at) = (ColdLog::new(shelf, key), vec![], 0);
+fn segments(store: &MemoryStore, key: &SessionKey, sample: &Sample, rng: &mut Rng) -> Vec<String> {
+    let (cold, mut keys, mut at) = (ColdLog::new(store, key), vec![], 0);
     for (number, &end) in sample.ends.iter().enumerate() {
         if end == sample.bytes.len() || rng.chance(1, 4) {
             let (first, bytes) = (Tick(number as u32), &sample.bytes[at..end]);
@@ -36,45 +36,45 @@ fn segments(shelf: &MemoryShelf, key: &SessionKey, sample: &Sample, rng: &mut Rn
 }
 
 /// Puts other bytes in place of an object.
-fn spoil(shelf: &MemoryShelf, key: &str, bytes: &[u8]) {
-    let version = at_once(shelf.get(key)).unwrap().unwrap().version;
-    at_once(shelf.put(key, bytes, Condition::Replaces(version), None)).unwrap();
+fn spoil(store: &MemoryStore, key: &str, bytes: &[u8]) {
+    let version = at_once(store.get(key)).unwrap().unwrap().version;
+    at_once(store.put(key, bytes, Condition::Replaces(version), None)).unwrap();
 }
 
 /// What is said about a log that has an object with other bytes.
-fn said(key: &SessionKey, shelf: &MemoryShelf, object: &str, bytes: &[u8]) -> ColdError {
-    spoil(shelf, object, bytes);
-    at_once(ColdLog::new(shelf, key).read()).expect_err("damage")
+fn said(key: &SessionKey, store: &MemoryStore, object: &str, bytes: &[u8]) -> ColdError {
+    spoil(store, object, bytes);
+    at_once(ColdLog::new(store, key).read()).expect_err("damage")
 }
 
 #[test]
 fn a_segment_or_manifest_cut_at_any_byte_or_with_any_bit_flipped_is_named() {
     let (key, mut objects, mut damages) = (key(), 0, 0);
     for seed in 0..logs() {
-        let (shelf, sample) = (MemoryShelf::new(), Sample::eventful(seed, SMALL));
-        let keys = segments(&shelf, &key, &sample, &mut Rng::new(seed));
+        let (store, sample) = (MemoryStore::new(), Sample::eventful(seed, SMALL));
+        let keys = segments(&store, &key, &sample, &mut Rng::new(seed));
         let last = keys.last().unwrap();
         for object in [last, &key.log()] {
-            let whole = at_once(shelf.get(object)).unwrap().unwrap().bytes;
+            let whole = at_once(store.get(object)).unwrap().unwrap().bytes;
             let is_named = |error: &ColdError| match error {
                 ColdError::Segment { key, .. } => key == last,
                 ColdError::Manifest(_) => *object == key.log(),
                 _ => false,
             };
             for cut in 0..whole.len() {
-                let error = said(&key, &shelf, object, &whole[..cut]);
+                let error = said(&key, &store, object, &whole[..cut]);
                 assert!(is_named(&error), "{object} cut at {cut}: {error}");
             }
             for bit in 0..8 * whole.len() {
                 let mut flipped = whole.clone();
                 flipped[bit / 8] ^= 1 << (bit % 8);
-                let error = said(&key, &shelf, object, &flipped);
+                let error = said(&key, &store, object, &flipped);
                 assert!(is_named(&error), "bit {bit} of {object}: {error}");
             }
-            spoil(&shelf, object, &whole);
+            spoil(&store, object, &whole);
             (objects, damages) = (objects + 1, damages + 9 * whole.len());
         }
-        let files = at_once(ColdLog::new(&shelf, &key).read()).unwrap().unwrap();
+        let files = at_once(ColdLog::new(&store, &key).read()).unwrap().unwrap();
         assert!(files.files == [sample.bytes], "seed {seed}: as it was");
     }
     println!("{objects} objects cut or changed in {damages} ways");

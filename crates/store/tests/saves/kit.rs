@@ -1,7 +1,7 @@
 //! Saves to test with.
 
 use sametick_sim::{BuildId, SchemaHash, StateHash, Tick, TickRate, Time};
-use sametick_store::saves::{Outcome, Save, SaveInfo, SaveSync, SessionKey, Shelf, Todo, at_once};
+use sametick_store::saves::{ObjectStore, Outcome, Save, SaveInfo, SaveSync, SessionKey, Todo, at_once};
 
 pub fn key() -> SessionKey {
     SessionKey::of(BuildId::from_bytes([0x11; 16]), "den", 1_800_000_000_000)
@@ -30,12 +30,12 @@ pub fn save(tick: u32, maker: u64) -> Save {
     Save { info, state, table: vec![9, 8] }
 }
 
-/// Brings a save to a shelf that answers at once. Time is virtual: what the machine would wait for is not waited for.
-pub fn bring(save: &Save, seed: u64, shelf: &dyn Shelf) -> Outcome {
+/// Brings a save to a store that answers at once. Time is virtual: what the machine would wait for is not waited for.
+pub fn bring(save: &Save, seed: u64, store: &dyn ObjectStore) -> Outcome {
     let (mut sync, bytes) = (SaveSync::new(save.info.clone(), seed), save.to_bytes().unwrap());
     let mut now = Time::ZERO;
     loop {
-        while at_once(sync.advance(shelf, &key().save(), &bytes, &|| now)) {}
+        while at_once(sync.advance(store, &key().save(), &bytes, &|| now)) {}
         match sync.todo(now) {
             Todo::WaitUntil(until) => now = until,
             Todo::Done(outcome) => return outcome,

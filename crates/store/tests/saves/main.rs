@@ -1,4 +1,4 @@
-//! Saves and cold logs: bytes, damage, races for one place, shelves of every kind, what stays.
+//! Saves and cold logs: bytes, damage, races for one place, stores of every kind, what stays.
 
 mod bytes;
 mod cold;
@@ -11,6 +11,6 @@ mod s3;
 #[allow(dead_code, reason = "the tests of the log use more of it")]
 #[path = "../it/sessions.rs"]
 mod sessions;
-mod shelves;
 #[allow(dead_code, reason = "the tests of the server use more of it")]
 mod stand;
+mod stores;

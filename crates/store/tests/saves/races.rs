@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use sametick_sim::{Rng, Tick, Time};
 use sametick_store::saves::{
-    Commit, Condition, Content, Faults, MemoryShelf, Outcome, PutError, Save, SaveInfo, SaveSync, Shelf, Tag,
-    Todo, Trouble, Version, at_once,
+    Commit, Condition, Content, Faults, MemoryStore, ObjectStore, Outcome, PutError, Save, SaveInfo,
+    SaveSync, StoreError, Tag, Todo, Version, at_once,
 };
 
 use crate::kit::{bring, key, save};
@@ -44,7 +44,7 @@ impl Client {
     }
 
     /// Does one thing. Returns whether there is more to do.
-    fn step(&mut self, shelf: &MemoryShelf, rng: &mut Rng) -> bool {
+    fn step(&mut self, store: &MemoryStore, rng: &mut Rng) -> bool {
         let Some((sync, bytes)) = &mut self.sync else {
             if self.left > 0 {
                 self.begin(rng);
@@ -59,7 +59,7 @@ impl Client {
             }
             _ => {
                 let clock = self.now;
-                assert!(at_once(sync.advance(shelf, &key().save(), bytes, &|| clock)));
+                assert!(at_once(sync.advance(store, &key().save(), bytes, &|| clock)));
             }
         }
         true
@@ -72,18 +72,18 @@ fn no_update_is_lost_and_no_older_save_replaces_a_newer_one() {
     let mut counts = BTreeMap::<&str, u64>::new();
     for seed in 0..seeds {
         let mut rng = Rng::new(seed);
-        let shelf = MemoryShelf::with_faults(seed, Faults::all(rng.below(250)));
+        let store = MemoryStore::with_faults(seed, Faults::all(rng.below(250)));
         let mut clients: Vec<Client> = (1..=CLIENTS).map(Client::new).collect();
         let mut idle = 0;
         while idle < 100 {
             let at = rng.below(CLIENTS) as usize;
-            idle = if clients[at].step(&shelf, &mut rng) { 0 } else { idle + 1 };
+            idle = if clients[at].step(&store, &mut rng) { 0 } else { idle + 1 };
         }
         // What was given up long ago may still arrive.
-        shelf.set_faults(Faults::default());
+        store.set_faults(Faults::default());
         let outcomes: Vec<_> = clients.into_iter().flat_map(|client| client.outcomes).collect();
         assert_eq!(outcomes.len(), (CLIENTS as u32 * SAVES_EACH) as usize, "seed {seed}");
-        check(seed, &shelf.history(), &outcomes);
+        check(seed, &store.history(), &outcomes);
         for (_, outcome) in &outcomes {
             *counts.entry(name_of(outcome)).or_default() += 1;
         }
@@ -133,12 +133,12 @@ pub fn check(seed: u64, history: &[Commit], outcomes: &[(SaveInfo, Outcome)]) {
 
 #[test]
 fn what_is_not_a_save_is_left_alone() {
-    let shelf = MemoryShelf::new();
-    at_once(shelf.put(&key().save(), b"something else", Condition::New, None)).unwrap();
+    let store = MemoryStore::new();
+    at_once(store.put(&key().save(), b"something else", Condition::New, None)).unwrap();
     let ours = save(5, 0);
-    let outcome = bring(&ours, 1, &shelf);
+    let outcome = bring(&ours, 1, &store);
     assert!(matches!(outcome, Outcome::Unreadable(_)), "{outcome:?}");
-    assert_eq!(at_once(shelf.get(&key().save())).unwrap().unwrap().bytes, b"something else");
+    assert_eq!(at_once(store.get(&key().save())).unwrap().unwrap().bytes, b"something else");
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn a_save_without_a_tick_beside_it_is_read() {
     for (there, expected) in
         [(4, Outcome::Written), (5, Outcome::AlreadyThere), (6, Outcome::NewerIsThere(Tick(6)))]
     {
-        let shelf = MemoryShelf::new();
+        let store = MemoryStore::new();
         let bytes = save(there, 0).to_bytes().unwrap();
-        at_once(shelf.put(&key().save(), &bytes, Condition::New, None)).unwrap();
+        at_once(store.put(&key().save(), &bytes, Condition::New, None)).unwrap();
         let ours = save(5, 0);
-        assert_eq!(bring(&ours, 1, &shelf), expected);
+        assert_eq!(bring(&ours, 1, &store), expected);
     }
 }
 
@@ -158,7 +158,7 @@ fn a_save_without_a_tick_beside_it_is_read() {
 fn a_put_that_is_repeated_after_its_answer_was_lost_is_known_as_ours() {
     let ours = save(5, 0);
     let tag = |version: &str, tick| Ok(Some(Tag { version: Version(version.into()), tick }));
-    let silence = || Err(PutError::MaybeDone(Trouble("-".into())));
+    let silence = || Err(PutError::MaybeDone(StoreError("-".into())));
     let mut sync = SaveSync::new(ours.info.clone(), 1);
     let now = Time::ZERO;
     sync.on_head(now, Ok(None));

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sametick_sim::{Rng, Tick, Time};
-use sametick_store::saves::{BadPlace, Condition, Outcome, Place, PutError, SaveInfo, SaveSync, Shelf, Todo};
+use sametick_store::saves::{
+    BadPlace, Condition, ObjectStore, Outcome, Place, PutError, SaveInfo, SaveSync, Todo,
+};
 
 use crate::kit::{key, save};
 use crate::races::check;
-use crate::shelves::behaves;
 use crate::stand::{Stand, Wrongs};
+use crate::stores::behaves;
 
 /// Puts with a condition in the test command; `SAMETICK_OPERATIONS` sets another number.
 const OPERATIONS: u64 = 10_000;
@@ -25,11 +27,11 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 fn storage_that_speaks_s3_behaves() {
     run(async {
         let stand = Stand::start(1, Wrongs::default()).await;
-        behaves(&stand.shelf()).await;
+        behaves(&stand.store()).await;
         for number in 0..10 {
-            stand.shelf().put(&format!("many/{number}"), b"x", Condition::New, None).await.unwrap();
+            stand.store().put(&format!("many/{number}"), b"x", Condition::New, None).await.unwrap();
         }
-        assert_eq!(stand.shelf().list("many/").await.unwrap().len(), 10, "in several answers");
+        assert_eq!(stand.store().list("many/").await.unwrap().len(), 10, "in several answers");
     });
 }
 
@@ -37,13 +39,13 @@ fn storage_that_speaks_s3_behaves() {
 fn wrong_credentials_and_wrong_protocols_are_refused() {
     run(async {
         let stand = Stand::start(1, Wrongs::default()).await;
-        let stranger = stand.shelf_of("http", "something else");
+        let stranger = stand.store_of("http", "something else");
         let put = stranger.put("x", b"x", Condition::New, None).await;
-        assert!(matches!(&put, Err(PutError::Trouble(trouble)) if trouble.0.contains("403")), "{put:?}");
+        assert!(matches!(&put, Err(PutError::Failing(trouble)) if trouble.0.contains("403")), "{put:?}");
         assert!(stranger.get("x").await.is_err());
         assert!(!format!("{stranger:?}").contains("something else"), "no secret is printed");
         // Who is asked to speak TLS and cannot is not spoken to otherwise.
-        let encrypted = stand.shelf_of("https", "");
+        let encrypted = stand.store_of("https", "");
         assert!(
             encrypted.get("x").await.is_err() && encrypted.put("x", b"", Condition::New, None).await.is_err()
         );
@@ -55,30 +57,30 @@ fn wrong_credentials_and_wrong_protocols_are_refused() {
 fn what_had_no_answer_may_be_done() {
     run(async {
         let stand = Stand::start(1, Wrongs { lost_reply: 1000, ..Wrongs::default() }).await;
-        let put = stand.shelf().put("x", b"1", Condition::New, None).await;
+        let put = stand.store().put("x", b"1", Condition::New, None).await;
         assert!(matches!(put, Err(PutError::MaybeDone(_))), "{put:?}");
         assert_eq!(stand.history().len(), 1, "once: nothing was repeated behind our back");
         stand.set_wrongs(Wrongs { slow: 1000, ..Wrongs::default() });
-        let put = stand.shelf().put("y", b"1", Condition::New, None).await;
+        let put = stand.store().put("y", b"1", Condition::New, None).await;
         assert!(matches!(&put, Err(PutError::MaybeDone(why)) if why.0.contains("no answer")), "{put:?}");
         stand.set_wrongs(Wrongs { broken: 1000, ..Wrongs::default() });
-        let put = stand.shelf().put("z", b"1", Condition::New, None).await;
+        let put = stand.store().put("z", b"1", Condition::New, None).await;
         assert!(matches!(put, Err(PutError::MaybeDone(_))), "{put:?}");
         stand.set_wrongs(Wrongs { unavailable: 1000, ..Wrongs::default() });
-        let put = stand.shelf().put("z", b"1", Condition::New, None).await;
+        let put = stand.store().put("z", b"1", Condition::New, None).await;
         assert!(matches!(&put, Err(PutError::MaybeDone(why)) if why.0.contains("503")), "{put:?}");
         stand.set_wrongs(Wrongs { refused: 1000, ..Wrongs::default() });
         for _ in 0..10 {
-            assert_eq!(stand.shelf().put("z", b"1", Condition::New, None).await, Err(PutError::Conflict));
+            assert_eq!(stand.store().put("z", b"1", Condition::New, None).await, Err(PutError::Conflict));
         }
         stand.set_wrongs(Wrongs { broken_body: 1000, ..Wrongs::default() });
-        assert!(stand.shelf().get("x").await.is_err(), "half an object is none");
+        assert!(stand.store().get("x").await.is_err(), "half an object is none");
     });
 }
 
 /// Brings saves until enough was done. Time is virtual: what the machine would wait for is not waited for.
 async fn bring_saves(stand: Stand, maker: u64, operations: u64) -> Vec<(SaveInfo, Outcome)> {
-    let shelf: Arc<dyn Shelf> = Arc::new(stand.shelf());
+    let store: Arc<dyn ObjectStore> = Arc::new(stand.store());
     let mut rng = Rng::new(maker);
     let mut tick = 0;
     let mut outcomes = Vec::new();
@@ -90,7 +92,7 @@ async fn bring_saves(stand: Stand, maker: u64, operations: u64) -> Vec<(SaveInfo
         let mut sync = SaveSync::new(save.info.clone(), rng.next_u64());
         let mut now = Time::ZERO;
         let outcome = loop {
-            while sync.advance(&*shelf, &key().save(), &bytes, &|| now).await {
+            while sync.advance(&*store, &key().save(), &bytes, &|| now).await {
                 // Between looking and putting others come in.
                 if rng.chance(1, 3) {
                     tokio::time::sleep(Duration::from_millis(1)).await;

@@ -28,7 +28,7 @@ use s3s::dto::{
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{Body, S3, S3Request, S3Response, S3Result, s3_error};
 use sametick_sim::{Rng, StateHash};
-use sametick_store::saves::{Commit, S3Credentials, S3Options, S3Place, S3Shelf};
+use sametick_store::saves::{Commit, S3Credentials, S3Options, S3Place, S3Store};
 use tokio::net::{TcpListener, TcpStream};
 
 const BUCKET: &str = "bucket";
@@ -135,11 +135,11 @@ impl Stand {
     }
 
     /// A client of it.
-    pub fn shelf(&self) -> S3Shelf {
-        self.shelf_of("http", SECRET)
+    pub fn store(&self) -> S3Store {
+        self.store_of("http", SECRET)
     }
 
-    pub fn shelf_of(&self, scheme: &str, secret: &str) -> S3Shelf {
+    pub fn store_of(&self, scheme: &str, secret: &str) -> S3Store {
         let place = S3Place {
             bucket: BUCKET.into(),
             prefix: "some/where".into(),
@@ -150,7 +150,7 @@ impl Stand {
         let credentials = Some(S3Credentials { key_id: KEY_ID.into(), secret: secret.into() });
         let is_hasty = self.chance.lock().unwrap().wrongs.slow > 0;
         let request_limit = if is_hasty { HASTY_LIMIT } else { PATIENT_LIMIT };
-        S3Shelf::open(S3Options { credentials, request_limit, ..S3Options::new(place) }).unwrap()
+        S3Store::open(S3Options { credentials, request_limit, ..S3Options::new(place) }).unwrap()
     }
 
     /// Where it is, for a program.

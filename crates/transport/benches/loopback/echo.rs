@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use sametick_transport::clock::Clock;
+use sametick_transport::connection_slots::ConnectionSlots;
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
-use sametick_transport::keeper::Keeper;
-use sametick_transport::places::Places;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::Origins;
 use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -93,27 +93,30 @@ fn start() -> (Vec<Locator>, Cpu) {
     std::thread::spawn(move || {
         pin(0);
         block_on(async {
-            let keeper = Keeper::in_memory(AccessKey::open());
-            let mut hub = Hub::new(Clock::start(), Some(keeper.clone()));
-            ready.send((listen(&mut hub, keeper).await, Cpu::here())).unwrap();
+            let proofs = ProofJournal::in_memory(AccessKey::open());
+            let mut hub = Hub::new(Clock::start(), Some(proofs.clone()));
+            ready.send((listen(&mut hub, proofs).await, Cpu::here())).unwrap();
             hub.run(&mut Echo).await.unwrap();
         });
     });
     started.recv().unwrap()
 }
 
-async fn listen(hub: &mut Hub, keeper: Keeper) -> Vec<Locator> {
+async fn listen(hub: &mut Hub, proofs: ProofJournal) -> Vec<Locator> {
     let certificate = Certificate::self_signed(&["localhost".into()], Purpose::Browsers).unwrap();
     let at: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let wss = websocket::listen(at, Some(&certificate), Origins::default()).await.unwrap();
     let endpoints: [(Scheme, Box<dyn Endpoint>); 5] = [
-        (Scheme::Udp, Box::new(UdpEndpoint::listen(at, keeper.clone()).unwrap())),
-        (Scheme::Quic, Box::new(quic::listen(at, keeper, &certificate, Places::default()).unwrap())),
+        (Scheme::Udp, Box::new(UdpEndpoint::listen(at, proofs.clone()).unwrap())),
+        (Scheme::Quic, Box::new(quic::listen(at, proofs, &certificate, ConnectionSlots::default()).unwrap())),
         (Scheme::Ws, Box::new(websocket::listen(at, None, Origins::default()).await.unwrap())),
         (Scheme::Wss, Box::new(wss)),
         (
             Scheme::Wt,
-            Box::new(webtransport::listen(at, &certificate, Origins::default(), Places::default()).unwrap()),
+            Box::new(
+                webtransport::listen(at, &certificate, Origins::default(), ConnectionSlots::default())
+                    .unwrap(),
+            ),
         ),
     ];
     let locate = |(scheme, endpoint): (Scheme, Box<dyn Endpoint>)| {

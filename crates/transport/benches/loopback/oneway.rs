@@ -4,10 +4,10 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use sametick_transport::clock::{random, unix_seconds};
+use sametick_transport::connection_slots::ConnectionSlots;
 use sametick_transport::endpoint::{Arrival, CALL, Endpoint, LinkId};
-use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::{Psk, SEAL_LEN};
-use sametick_transport::places::Places;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::quic;
 use sametick_transport::tls::{Certificate, Purpose, Trust};
 use sametick_transport::udp::UdpEndpoint;
@@ -45,18 +45,19 @@ pub fn report() {
 }
 
 async fn udp() -> f64 {
-    let keeper = Keeper::in_memory(AccessKey::open());
-    let server = UdpEndpoint::listen("127.0.0.1:0".parse().unwrap(), keeper).unwrap();
+    let proofs = ProofJournal::in_memory(AccessKey::open());
+    let server = UdpEndpoint::listen("127.0.0.1:0".parse().unwrap(), proofs).unwrap();
     let psk = Psk::new(&AccessKey::open());
     let client = UdpEndpoint::connect(server.local_addr().unwrap(), &psk, &first(), Time::ZERO).unwrap();
     one_way(client, server).await
 }
 
 async fn quic() -> f64 {
-    let keeper = Keeper::in_memory(AccessKey::open());
+    let proofs = ProofJournal::in_memory(AccessKey::open());
     let certificate = Certificate::self_signed(&["localhost".into()], Purpose::Browsers).unwrap();
     let server =
-        quic::listen("127.0.0.1:0".parse().unwrap(), keeper, &certificate, Places::default()).unwrap();
+        quic::listen("127.0.0.1:0".parse().unwrap(), proofs, &certificate, ConnectionSlots::default())
+            .unwrap();
     let trust = Trust::Pinned(certificate.hash());
     let to = server.local_addr().unwrap();
     let client = quic::connect(to, "localhost", trust, AccessKey::open(), first()).unwrap();

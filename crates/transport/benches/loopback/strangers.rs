@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use sametick_transport::clock::{random, unix_seconds};
-use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::{Called, Calling, Psk};
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_wire::access::{AccessKey, CONNECTION_ID_LEN, Source};
 use sametick_wire::hello::Stamp;
 
@@ -21,18 +21,18 @@ pub fn report() {
     let first = Calling::new(&psk, &hello().to_bytes(&key, stamp).unwrap()).ok().unwrap().first().to_vec();
     let mut garbage = first.clone();
     garbage[0] ^= 1;
-    let keeper = Keeper::in_memory(key.clone());
+    let proofs = ProofJournal::in_memory(key.clone());
     let (stranger, used) = (random::<CONNECTION_ID_LEN>(), key.connection_id(unix_seconds(), random()));
-    keeper.check_connection_id(SOURCE, &used).unwrap();
+    proofs.check_connection_id(SOURCE, &used).unwrap();
     table("first packets, on one core");
     let taken = rate(|| usize::from(black_box(Called::new(&psk, black_box(&first))).is_ok()));
     line("udp: taken (Noise, without the answer)", taken, taken);
     let refused = rate(|| usize::from(black_box(psk.check_first(black_box(&garbage))).is_err()));
     line("udp: a stranger's, refused", refused, taken);
     let refused =
-        rate(|| usize::from(black_box(keeper.check_connection_id(SOURCE, black_box(&stranger))).is_err()));
+        rate(|| usize::from(black_box(proofs.check_connection_id(SOURCE, black_box(&stranger))).is_err()));
     line("quic: a stranger's, refused", refused, taken);
     let refused =
-        rate(|| usize::from(black_box(keeper.check_connection_id(SOURCE, black_box(&used))).is_err()));
+        rate(|| usize::from(black_box(proofs.check_connection_id(SOURCE, black_box(&used))).is_err()));
     line("quic: a replayed one, refused", refused, taken);
 }

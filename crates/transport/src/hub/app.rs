@@ -6,7 +6,7 @@ use sametick_wire::hello::{Proven, Refusal};
 use sametick_wire::{Channel, Closed, LinkStats, Malformed, Time};
 
 use super::{Key, Links};
-use crate::endpoint::{Gone, Talk};
+use crate::endpoint::{Gone, RawEvent};
 
 /// Why a link has ended, or never began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,10 +77,10 @@ pub trait App {
     /// Takes what happened; sends by way of `links`.
     fn handle(&mut self, now: Time, links: &mut Links, event: Event<'_>);
 
-    /// Takes what happens in a talk: whole messages of somebody who has no link, see
-    /// [`Upgrade::Talk`](crate::site::Upgrade::Talk).
-    fn talk(&mut self, now: Time, links: &mut Links, key: Key, talk: Talk) {
-        let _ = (now, talk);
+    /// Takes what happens in a raw WebSocket: whole messages of somebody who has no link, see
+    /// [`Upgrade::Raw`](crate::site::Upgrade::Raw).
+    fn on_raw(&mut self, now: Time, links: &mut Links, key: Key, event: RawEvent) {
+        let _ = (now, event);
         links.hang_up(key);
     }
 

@@ -7,7 +7,7 @@ use sametick_wire::{Channel, Input, Link, LinkStats, SendError, Time};
 
 use super::Key;
 use super::budget::{Excess, Held};
-use crate::endpoint::Words;
+use crate::endpoint::RawMessage;
 
 pub(super) struct Entry {
     pub link: Link,
@@ -35,9 +35,9 @@ pub struct Links {
     pub(super) over: Vec<Key>,
     held: Held,
     /// Those that talk in whole messages, and whether they are still heard.
-    pub(super) talks: HashMap<Key, bool>,
+    pub(super) raw_sockets: HashMap<Key, bool>,
     /// What is to be said to them; nothing more if there are no words.
-    pub(super) said: Vec<(Key, Option<Words>)>,
+    pub(super) said: Vec<(Key, Option<RawMessage>)>,
 }
 
 impl Links {
@@ -90,14 +90,14 @@ impl Links {
         self.entries.is_empty()
     }
 
-    /// Says something to somebody who talks in whole messages; it leaves when the application returns.
-    pub fn say(&mut self, key: Key, words: Words) {
+    /// Says something to somebody who raw WebSockets in whole messages; it leaves when the application returns.
+    pub fn say(&mut self, key: Key, words: RawMessage) {
         self.said.push((key, Some(words)));
     }
 
-    /// Ends a talk after what has been said. Nothing more is heard of it.
+    /// Ends a raw WebSocket after what has been said. Nothing more is heard of it.
     pub fn hang_up(&mut self, key: Key) {
-        self.talks.entry(key).and_modify(|is_heard| *is_heard = false);
+        self.raw_sockets.entry(key).and_modify(|is_heard| *is_heard = false);
         self.said.push((key, None));
     }
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use sametick_transport::clock::Clock;
-use sametick_transport::endpoint::{Arrival, Endpoint, LinkId, Talk, Words};
+use sametick_transport::endpoint::{Arrival, Endpoint, LinkId, RawEvent, RawMessage};
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
 use sametick_transport::site::Site;
 use sametick_transport::websocket;
@@ -16,7 +16,7 @@ use sametick_wire::{Carrier, LaneId, Time};
 use tokio_tungstenite::tungstenite::protocol::WebSocket;
 
 use crate::echo::{LOCALHOST, block_on};
-use crate::talks::Rooms;
+use crate::raw_sockets::Rooms;
 
 /// How many messages wait to be heard, and how long the application is busy each time that something is due.
 const MESSAGES: u32 = 1_000;
@@ -42,13 +42,13 @@ impl Endpoint for Crowd {
         _: Time,
         sink: &mut dyn FnMut(Arrival<'_>),
     ) -> Poll<io::Result<()>> {
-        let talk = match self.left {
+        let event = match self.left {
             0 => return Poll::Pending,
-            MESSAGES => Talk::Began { from: ([127, 0, 0, 1], 1).into(), target: "/".into() },
-            _ => Talk::Said(Words::Text("hear me".into())),
+            MESSAGES => RawEvent::Began { from: ([127, 0, 0, 1], 1).into(), target: "/".into() },
+            _ => RawEvent::Said(RawMessage::Text("hear me".into())),
         };
         self.left -= 1;
-        sink(Arrival::Talk { link: LinkId(1), talk });
+        sink(Arrival::Raw { link: LinkId(1), event });
         Poll::Ready(Ok(()))
     }
 
@@ -83,7 +83,7 @@ impl App for Busy {
         }
     }
 
-    fn talk(&mut self, _: Time, _: &mut Links, _: Key, _: Talk) {
+    fn on_raw(&mut self, _: Time, _: &mut Links, _: Key, _: RawEvent) {
         self.heard += 1;
     }
 
@@ -132,8 +132,8 @@ impl App for Interrupted {
         }
     }
 
-    fn talk(&mut self, _: Time, _: &mut Links, _: Key, talk: Talk) {
-        if let Talk::Said(_) = talk {
+    fn on_raw(&mut self, _: Time, _: &mut Links, _: Key, event: RawEvent) {
+        if let RawEvent::Said(_) = event {
             self.heard_in = Some(self.turns);
         }
     }

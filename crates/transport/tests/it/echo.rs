@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 
 use sametick_sim::{BuildId, SchemaHash};
 use sametick_transport::clock::Clock;
+use sametick_transport::connection_slots::ConnectionSlots;
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::Endpoint;
 use sametick_transport::hub::{App, Ended, Event, Hub, Key, Links};
-use sametick_transport::keeper::Keeper;
-use sametick_transport::places::Places;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::Origins;
 use sametick_transport::tls::{Certificate, Purpose};
 use sametick_transport::udp::UdpEndpoint;
@@ -104,21 +104,21 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 impl Server {
-    pub fn start(keeper: Keeper) -> Server {
-        Server::start_at(keeper, [LOCALHOST.parse().unwrap(); 5])
+    pub fn start(proofs: ProofJournal) -> Server {
+        Server::start_at(proofs, [LOCALHOST.parse().unwrap(); 5])
     }
 
     /// One whose links have joined only when they have said so.
-    pub fn start_strict(keeper: Keeper) -> Server {
-        Server::run(keeper, [LOCALHOST.parse().unwrap(); 5], true)
+    pub fn start_strict(proofs: ProofJournal) -> Server {
+        Server::run(proofs, [LOCALHOST.parse().unwrap(); 5], true)
     }
 
     /// Listens on UDP, QUIC, WebSocket with and without TLS, and WebTransport.
-    pub fn start_at(keeper: Keeper, at: [SocketAddr; 5]) -> Server {
-        Server::run(keeper, at, false)
+    pub fn start_at(proofs: ProofJournal, at: [SocketAddr; 5]) -> Server {
+        Server::run(proofs, at, false)
     }
 
-    fn run(keeper: Keeper, at: [SocketAddr; 5], holds_back: bool) -> Server {
+    fn run(proofs: ProofJournal, at: [SocketAddr; 5], holds_back: bool) -> Server {
         let (stop, stopping) = mpsc::channel();
         let (ready, started) = mpsc::channel();
         let (end, ended) = mpsc::channel();
@@ -130,11 +130,12 @@ impl Server {
                 let origins =
                     Origins { allowed: vec!["https://friend.example".into()], ..Origins::default() };
                 let endpoints: Vec<(Scheme, Box<dyn Endpoint>)> = vec![
-                    (Scheme::Udp, Box::new(UdpEndpoint::listen(at[0], keeper.clone()).unwrap())),
+                    (Scheme::Udp, Box::new(UdpEndpoint::listen(at[0], proofs.clone()).unwrap())),
                     (
                         Scheme::Quic,
                         Box::new(
-                            quic::listen(at[1], keeper.clone(), &certificate, Places::default()).unwrap(),
+                            quic::listen(at[1], proofs.clone(), &certificate, ConnectionSlots::default())
+                                .unwrap(),
                         ),
                     ),
                     (Scheme::Ws, Box::new(websocket::listen(at[2], None, origins.clone()).await.unwrap())),
@@ -147,11 +148,12 @@ impl Server {
                     (
                         Scheme::Wt,
                         Box::new(
-                            webtransport::listen(at[4], &certificate, origins, Places::default()).unwrap(),
+                            webtransport::listen(at[4], &certificate, origins, ConnectionSlots::default())
+                                .unwrap(),
                         ),
                     ),
                 ];
-                let mut hub = Hub::new(Clock::start(), Some(keeper));
+                let mut hub = Hub::new(Clock::start(), Some(proofs));
                 let locate = |(scheme, endpoint): &(Scheme, Box<dyn Endpoint>)| {
                     let addr = endpoint.local_addr().unwrap();
                     let cert = (*scheme != Scheme::Udp && *scheme != Scheme::Ws).then(|| certificate.hash());
@@ -183,7 +185,7 @@ impl Server {
     }
 
     pub fn open() -> Server {
-        Server::start(Keeper::in_memory(AccessKey::open()))
+        Server::start(ProofJournal::in_memory(AccessKey::open()))
     }
 
     pub fn locator(&self, scheme: Scheme) -> &Locator {

@@ -9,8 +9,8 @@ use futures_util::{FutureExt, SinkExt, StreamExt};
 use sametick_transport::dial::{Locator, Scheme};
 use sametick_transport::endpoint::{Arrival, Endpoint, Gone, LinkId};
 use sametick_transport::hub::Ended;
-use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::{Calling, Psk};
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::tls::{Trust, client_config};
 use sametick_transport::udp::UdpEndpoint;
 use sametick_transport::websocket::MAX_MESSAGE;
@@ -385,7 +385,7 @@ struct Listener {
 impl Listener {
     fn new(max_links: usize) -> Listener {
         let key = AccessKey::open();
-        let endpoint = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone()));
+        let endpoint = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), ProofJournal::in_memory(key.clone()));
         let endpoint = endpoint.unwrap().with_max_links(max_links);
         Listener { endpoint, now: Time::ZERO, key, made: 0 }
     }

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::Clock;
 use sametick_transport::endpoint::{Arrival, CALL, Endpoint, Gone, LinkId};
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::hello::{Answer, Proven, Refusal};
 use sametick_wire::{Carrier, Channel, LaneId, Link, Output, Time};
 
@@ -137,9 +137,9 @@ impl App for Sleeper {
 
 #[test]
 fn whoever_rings_from_another_thread_is_heard_once() {
-    let bell = Bell::default();
+    let bell = HubWaker::default();
     let mut hub = Hub::new(Clock::start(), None);
-    hub.set_bell(bell.clone());
+    hub.set_waker(bell.clone());
     // Before anybody listens: it is heard as soon as somebody does, however often it was rung.
     (0..3).for_each(|_| bell.ring());
     let mut app = Sleeper { calls: 0, wanted: 1 };

@@ -11,7 +11,7 @@ use std::time::Instant;
 use sametick_sim::Rng;
 use sametick_transport::clock::random;
 use sametick_transport::dial::{Locator, Scheme};
-use sametick_transport::keeper::Keeper;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_wire::Channel;
 use sametick_wire::access::AccessKey;
 
@@ -209,7 +209,7 @@ fn says_hello(locator: &Locator, key: &AccessKey) -> bool {
 
 fn strangers_get_nothing_over(scheme: Scheme) {
     let key = key();
-    let server = Server::start(Keeper::in_memory(key.clone()));
+    let server = Server::start(ProofJournal::in_memory(key.clone()));
     let (start, count) = (Instant::now(), packet_count());
     assert_eq!(knock(&server, scheme, &key, count), CLIENTS);
     eprintln!("{scheme:?}: {count} packets, 0 bytes back, {CLIENTS} clients served, {:?}", start.elapsed());
@@ -273,15 +273,15 @@ impl Drop for Folder {
 fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
     let key = key();
     let folder = Folder::new();
-    let keeper = || Keeper::open(key.clone(), &folder.0.join("used-proofs")).unwrap();
-    let server = Server::start(keeper());
+    let proofs = || ProofJournal::open(key.clone(), &folder.0.join("used-proofs")).unwrap();
+    let server = Server::start(proofs());
     let mut overheard = SILENT.map(|scheme| overhear(server.locator(scheme), &key));
     for (scheme, overheard) in SILENT.into_iter().zip(&mut overheard) {
         replay(&server, scheme, &key, overheard);
     }
     let at: Vec<SocketAddr> = Scheme::ALL.iter().map(|scheme| server.addr(*scheme)).collect();
     drop(server);
-    let server = Server::start_at(keeper(), at.try_into().unwrap());
+    let server = Server::start_at(proofs(), at.try_into().unwrap());
     for (scheme, overheard) in SILENT.into_iter().zip(&mut overheard) {
         replay(&server, scheme, &key, overheard);
     }
@@ -291,14 +291,14 @@ fn what_was_said_once_gets_nothing_again_also_after_a_restart() {
 fn a_new_passphrase_leaves_links_open_and_the_old_one_outside() {
     let (old, new) = (key(), AccessKey::from_passphrase("another"));
     for scheme in SILENT {
-        let keeper = Keeper::in_memory(old.clone());
-        let server = Server::start(keeper.clone());
+        let proofs = ProofJournal::in_memory(old.clone());
+        let server = Server::start(proofs.clone());
         let locator = server.locator(scheme);
         let mut outside = Stranger::new();
         let first = unheard(scheme, &old);
         between(locator, &old, |round| {
             if round == 1 {
-                keeper.set_key(new.clone());
+                proofs.set_key(new.clone());
                 outside.send(server.addr(scheme), &first);
             }
             if round == 2 {

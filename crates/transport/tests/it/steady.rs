@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use sametick_transport::endpoint::{Arrival, CALL, Endpoint, LinkId};
-use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::Psk;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::udp::UdpEndpoint;
 use sametick_wire::Time;
 use sametick_wire::access::AccessKey;
@@ -57,7 +57,8 @@ fn sealed_datagrams_come_and_go_without_an_allocation_each() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let key = AccessKey::open();
     let _guard = runtime.enter();
-    let mut server = UdpEndpoint::listen(LOCALHOST.parse().unwrap(), Keeper::in_memory(key.clone())).unwrap();
+    let mut server =
+        UdpEndpoint::listen(LOCALHOST.parse().unwrap(), ProofJournal::in_memory(key.clone())).unwrap();
     let to = server.local_addr().unwrap();
     let mut client = UdpEndpoint::connect(to, &Psk::new(&key), &first_message(), Time::ZERO).unwrap();
     let link = runtime.block_on(async {

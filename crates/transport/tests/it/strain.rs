@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use sametick_transport::clock::random;
+use sametick_transport::connection_slots::ConnectionSlots;
 use sametick_transport::dial::Scheme;
 use sametick_transport::hub::Ended;
-use sametick_transport::keeper::Keeper;
 use sametick_transport::noise::{Calling, Psk, Seal};
-use sametick_transport::places::Places;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_transport::site::Site;
 use sametick_transport::websocket;
 use sametick_wire::access::AccessKey;
@@ -23,8 +23,8 @@ use crate::raw::{RawQuic, RawWebSocket, first_message};
 
 const IN_VAIN: Duration = Duration::from_secs(10);
 
-fn open() -> Keeper {
-    Keeper::in_memory(AccessKey::open())
+fn open() -> ProofJournal {
+    ProofJournal::in_memory(AccessKey::open())
 }
 
 /// A piece of a message of 16 MiB that never ends, as lanes carry it; the first begins it.
@@ -147,7 +147,7 @@ fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
     std::fs::create_dir_all(&folder).unwrap();
     let journal = folder.join("used-proofs");
     let records = || std::fs::metadata(&journal).unwrap().len() / 24;
-    let server = Server::start(Keeper::open(AccessKey::open(), &journal).unwrap());
+    let server = Server::start(ProofJournal::open(AccessKey::open(), &journal).unwrap());
     let mut player = Raw::open(&server, UdpSocket::bind(LOCALHOST).unwrap());
     // A ping: it shows that the player received the answer.
     player.send(&server, &[0x50, 0, 0]);
@@ -184,7 +184,7 @@ fn first_packets_that_nothing_follows_leave_nothing_and_end_nothing() {
 #[test]
 fn an_address_has_so_many_connections_whether_they_said_hello_or_not() {
     block_on(async {
-        let site = Site { places: Places::of_each(3), ..Site::default() };
+        let site = Site { places: ConnectionSlots::of_each(3), ..Site::default() };
         let endpoint = websocket::listen(LOCALHOST.parse().unwrap(), None, site).await.unwrap();
         let to = sametick_transport::endpoint::Endpoint::local_addr(&endpoint).unwrap();
         let mut sockets = vec![];

@@ -5,8 +5,8 @@ use sametick_transport::clock::Clock;
 use sametick_transport::dial::Scheme;
 use sametick_transport::endpoint::Gone;
 use sametick_transport::hub::{Ended, Hub};
-use sametick_transport::keeper::Keeper;
 use sametick_transport::memory;
+use sametick_transport::proof_journal::ProofJournal;
 use sametick_wire::access::AccessKey;
 use sametick_wire::hello::{Hello, Intent, Refusal, Stamp};
 use sametick_wire::{Carrier, Channel, Closed, Reason};
@@ -47,7 +47,7 @@ fn memory_carries_every_channel_on_every_carrier() {
             let (listener, dialer) = memory::listen(carrier);
             let stamp = Stamp { unix_s: sametick_transport::clock::unix_seconds(), nonce: [3; 16] };
             let first = hello().to_bytes(&AccessKey::open(), stamp).unwrap();
-            let mut server = Hub::new(Clock::start(), Some(Keeper::in_memory(AccessKey::open())));
+            let mut server = Hub::new(Clock::start(), Some(ProofJournal::in_memory(AccessKey::open())));
             server.add(Box::new(listener));
             let mut hub = Hub::new(Clock::start(), None);
             hub.add(Box::new(dialer.connect(first)));
@@ -123,7 +123,7 @@ fn a_close_says_why_over_every_transport() {
 
 #[test]
 fn a_wrong_passphrase_looks_like_no_server() {
-    let server = Server::start(Keeper::in_memory(AccessKey::from_passphrase("right")));
+    let server = Server::start(ProofJournal::in_memory(AccessKey::from_passphrase("right")));
     for locator in &server.locators {
         let client = run_client(locator, &AccessKey::from_passphrase("wrong"), &hello(), Client::new(vec![]));
         let Some(Ended::Carrier(gone)) = client.ended else { panic!("{locator}: {:?}", client.ended) };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use sametick_transport::clock::Clock;
-use sametick_transport::endpoint::{Endpoint, Gone, Talk, Words};
+use sametick_transport::endpoint::{Endpoint, Gone, RawEvent, RawMessage};
 use sametick_transport::hub::{App, Event, Hub, Key, Links};
 use sametick_transport::site::{Bytes, Pages, Request, Response, Site, StatusCode, Upgrade};
 use sametick_transport::websocket::{self, MAX_MESSAGE};
@@ -33,7 +33,7 @@ impl Pages for Rooms {
 
     fn upgrade(&self, request: &Request<()>) -> Upgrade {
         match request.uri().path() {
-            "/talk" => Upgrade::Talk,
+            "/talk" => Upgrade::Raw,
             "/closed" => {
                 let mut response = Response::new("not today".into());
                 *response.status_mut() = StatusCode::UNAUTHORIZED;
@@ -46,7 +46,7 @@ impl Pages for Rooms {
 
 /// Says everything again, and tells the test what happens.
 struct Parrot {
-    heard: mpsc::Sender<Talk>,
+    heard: mpsc::Sender<RawEvent>,
 }
 
 impl App for Parrot {
@@ -56,25 +56,25 @@ impl App for Parrot {
 
     fn handle(&mut self, _: Time, _: &mut Links, _: Event<'_>) {}
 
-    fn talk(&mut self, _: Time, links: &mut Links, key: Key, talk: Talk) {
-        match &talk {
-            Talk::Began { target, .. } => links.say(key, Words::Text(target.clone())),
-            Talk::Said(Words::Text(text)) if text == "bye" => {
-                links.say(key, Words::Text("good bye".into()));
+    fn on_raw(&mut self, _: Time, links: &mut Links, key: Key, event: RawEvent) {
+        match &event {
+            RawEvent::Began { target, .. } => links.say(key, RawMessage::Text(target.clone())),
+            RawEvent::Said(RawMessage::Text(text)) if text == "bye" => {
+                links.say(key, RawMessage::Text("good bye".into()));
                 links.hang_up(key);
-                links.say(key, Words::Text("nobody hears this".into()));
+                links.say(key, RawMessage::Text("nobody hears this".into()));
             }
-            Talk::Said(Words::Text(text)) if text == "talk on" => {
-                (0..20_000).for_each(|_| links.say(key, Words::Binary(vec![7; 1_000])));
+            RawEvent::Said(RawMessage::Text(text)) if text == "talk on" => {
+                (0..20_000).for_each(|_| links.say(key, RawMessage::Binary(vec![7; 1_000])));
             }
-            Talk::Said(words) => links.say(key, words.clone()),
-            Talk::TooLong | Talk::NoText => {
-                links.say(key, Words::Text(format!("{talk:?}")));
+            RawEvent::Said(words) => links.say(key, words.clone()),
+            RawEvent::TooLong | RawEvent::NoText => {
+                links.say(key, RawMessage::Text(format!("{event:?}")));
                 links.hang_up(key);
             }
-            Talk::Ended(_) => {}
+            RawEvent::Ended(_) => {}
         }
-        let _ = self.heard.send(talk);
+        let _ = self.heard.send(event);
     }
 
     fn wake_at(&self) -> Option<Time> {
@@ -84,7 +84,7 @@ impl App for Parrot {
 
 struct Listener {
     addr: SocketAddr,
-    heard: mpsc::Receiver<Talk>,
+    heard: mpsc::Receiver<RawEvent>,
     _stop: oneshot::Sender<()>,
 }
 
@@ -123,15 +123,15 @@ impl Listener {
         Ok(tokio_tungstenite::client_async(request, stream).await?.0)
     }
 
-    /// Opens a talk that has begun.
-    async fn talk(&self) -> WebSocketStream<TcpStream> {
+    /// Opens a raw WebSocket that has begun.
+    async fn on_raw(&self) -> WebSocketStream<TcpStream> {
         let mut socket = self.open("/talk?name=ada").await.unwrap();
         assert_eq!(next(&mut socket).await, Some(Message::text("/talk?name=ada")));
-        assert!(matches!(self.hear(), Talk::Began { from, .. } if from.ip() == self.addr.ip()));
+        assert!(matches!(self.hear(), RawEvent::Began { from, .. } if from.ip() == self.addr.ip()));
         socket
     }
 
-    fn hear(&self) -> Talk {
+    fn hear(&self) -> RawEvent {
         self.heard.recv_timeout(IN_VAIN).unwrap()
     }
 }
@@ -148,23 +148,23 @@ async fn next(socket: &mut WebSocketStream<TcpStream>) -> Option<Message> {
 fn whole_messages_of_both_kinds_go_both_ways_until_somebody_hangs_up() {
     let listener = listen();
     block_on(async {
-        let mut socket = listener.talk().await;
+        let mut socket = listener.on_raw().await;
         for message in
             [Message::text("héllo"), Message::binary(vec![1, 2, 3]), Message::binary(vec![5; MAX_MESSAGE])]
         {
             socket.send(message.clone()).await.unwrap();
             assert_eq!(next(&mut socket).await, Some(message));
-            assert!(matches!(listener.hear(), Talk::Said(_)));
+            assert!(matches!(listener.hear(), RawEvent::Said(_)));
         }
         socket.send(Message::text("bye")).await.unwrap();
         assert_eq!(next(&mut socket).await, Some(Message::text("good bye")));
         assert_eq!(next(&mut socket).await, None);
-        assert!(matches!(listener.hear(), Talk::Said(_)));
-        assert_eq!(listener.hear(), Talk::Ended(Gone::Closed));
+        assert!(matches!(listener.hear(), RawEvent::Said(_)));
+        assert_eq!(listener.hear(), RawEvent::Ended(Gone::Closed));
 
-        let mut socket = listener.talk().await;
+        let mut socket = listener.on_raw().await;
         socket.close(None).await.unwrap();
-        assert_eq!(listener.hear(), Talk::Ended(Gone::Closed));
+        assert_eq!(listener.hear(), RawEvent::Ended(Gone::Closed));
     });
 }
 
@@ -173,18 +173,18 @@ fn what_is_too_long_or_no_text_is_answered_before_the_end() {
     let listener = listen();
     let no_text = Frame::message(vec![0xff, 0xfe], OpCode::Data(Data::Text), true);
     let broken = [
-        (Message::binary(vec![0; MAX_MESSAGE + 1]), Talk::TooLong),
-        (Message::text("x".repeat(5 * MAX_MESSAGE)), Talk::TooLong),
-        (Message::Frame(no_text), Talk::NoText),
+        (Message::binary(vec![0; MAX_MESSAGE + 1]), RawEvent::TooLong),
+        (Message::text("x".repeat(5 * MAX_MESSAGE)), RawEvent::TooLong),
+        (Message::Frame(no_text), RawEvent::NoText),
     ];
     block_on(async {
         for (message, heard) in broken {
-            let mut socket = listener.talk().await;
+            let mut socket = listener.on_raw().await;
             // It may be cut off while it speaks, but not before it can hear why.
             let _ = socket.send(message).await;
             assert_eq!(next(&mut socket).await, Some(Message::text(format!("{heard:?}"))));
             assert_eq!(listener.hear(), heard);
-            assert_eq!(listener.hear(), Talk::Ended(Gone::Closed));
+            assert_eq!(listener.hear(), RawEvent::Ended(Gone::Closed));
         }
     });
 }
@@ -193,11 +193,11 @@ fn what_is_too_long_or_no_text_is_answered_before_the_end() {
 fn who_does_not_listen_is_dropped_and_others_do_not_notice() {
     let listener = listen();
     block_on(async {
-        let mut deaf = listener.talk().await;
+        let mut deaf = listener.on_raw().await;
         deaf.send(Message::text("talk on")).await.unwrap();
-        assert!(matches!(listener.hear(), Talk::Said(_)));
-        assert_eq!(listener.hear(), Talk::Ended(Gone::Limit("too much waits to be written")));
-        let mut other = listener.talk().await;
+        assert!(matches!(listener.hear(), RawEvent::Said(_)));
+        assert_eq!(listener.hear(), RawEvent::Ended(Gone::Limit("too much waits to be written")));
+        let mut other = listener.on_raw().await;
         other.send(Message::text("still here?")).await.unwrap();
         assert_eq!(next(&mut other).await, Some(Message::text("still here?")));
     });

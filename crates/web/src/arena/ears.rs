@@ -48,7 +48,7 @@ pub struct Ears {
 }
 
 impl Ears {
-    /// What happened to oneself since, as far as it shows there: it is foreseen, and so heard at once.
+    /// What happened to oneself since, as far as it shows there: it is predicted, and so heard at once.
     pub fn feel(&mut self, own: Option<Own>) -> u32 {
         let (Some(was), Some(is)) = (core::mem::replace(&mut self.own, own), own) else { return 0 };
         let bit = |happened: bool, bit: u32| if happened { bit } else { 0 };

@@ -23,7 +23,7 @@ const SHIELD_GAP: f32 = 0.5;
 /// Who moves by more than this within a frame has not walked.
 const LEAP: f32 = 2.0;
 
-/// What is drawn of oneself: what is foreseen, in place of what others know.
+/// What is drawn of oneself: what is predicted, in place of what others know.
 pub struct Mine {
     /// The number of one's seat.
     pub number: Option<u32>,

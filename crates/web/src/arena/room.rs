@@ -1,4 +1,4 @@
-//! Arena in a room: oneself as foreseen, everybody else between updates, and a frame whenever a page shows one.
+//! Arena in a room: oneself as predicted, everybody else between updates, and a frame whenever a page shows one.
 
 use sametick_arena::build::could_place;
 use sametick_arena::kept::Life;
@@ -62,7 +62,7 @@ impl OnScreen for View<Arena> {
             .iter::<Player>()
             .filter_map(|(number, player)| Some((u16::try_from(number).ok()?, player.score, player.deaths)));
         let mut bits = ears.count(now.as_micros() / 1_000, seat, tallies);
-        bits |= ears.feel(self.foreseen().map(|(_, own)| *own));
+        bits |= ears.feel(self.predicted().map(|(_, own)| *own));
         while let Some((_, event)) = self.poll_event() {
             bits |= ears::bit(&event, seat);
         }
@@ -88,12 +88,12 @@ impl OnScreen for View<Arena> {
         let roster = self.roster();
         let name = |seat: Seat| roster.iter().find(|seated| seated.seat == seat).map(|it| it.name.clone());
         let standings = Standings::of(self.newest(), self.seat(), name);
-        let own = self.foreseen().map(|(_, own)| *own);
+        let own = self.predicted().map(|(_, own)| *own);
         Some(Hud::new("room", self.seat(), own, standings, memory.ears.feed()))
     }
 
     fn input(&self, memory: &mut Memory, controls: &Controls) -> Input {
-        self.foreseen().map(|(_, own)| memory.hands.input(own, controls)).unwrap_or_default()
+        self.predicted().map(|(_, own)| memory.hands.input(own, controls)).unwrap_or_default()
     }
 
     fn place(&self) -> Place {

@@ -183,7 +183,7 @@ fn without_rounds_the_game_is_over_and_stays_so() {
 }
 
 #[test]
-fn a_screen_foresees_the_countdown_and_the_shield() {
+fn a_screen_predicts_the_countdown_and_the_shield() {
     let mut field = begun();
     let mut scene = Scene::new(Arena::KINDS);
     field.arena.show(&mut scene);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use sametick_arena::{Arena, Setup, autopilot};
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::relay::SessionKey;
-use sametick_lockstep::terms::Terms;
 use sametick_room::host::RETURN_US;
 use sametick_room::message::{Join, ToHost, ToView};
 use sametick_sim::contest::{Contest, Outcome, Wanted};
@@ -17,9 +17,9 @@ use sametick_wire::{Channel, Member, control};
 use crate::finder::Sought;
 use crate::games;
 use crate::games::Games;
+use crate::recovered::RecoveredSession;
 use crate::rooms::reopening::{Past, table_of};
 use crate::rooms::{Input, OpenRoom, Output, Rooms};
-use crate::trail::Trail;
 
 fn known() -> Games {
     games![Arena[1..=16] => autopilot; rooms[1..=8]; sessions]
@@ -29,9 +29,9 @@ fn key() -> SessionKey {
     SessionKey { build: Arena::BUILD, name: "den".into() }
 }
 
-fn terms(player: u128, seat: Option<u16>) -> Terms {
+fn assignment(player: u128, seat: Option<u16>) -> SeatAssignment {
     let setup = Setup { seed: 7, bots: 3, seats: 6, ..Setup::default() };
-    Terms {
+    SeatAssignment {
         player: PlayerId(player),
         name: format!("player {player}"),
         seat: seat.map(Seat),
@@ -92,9 +92,9 @@ impl House {
         }
     }
 
-    fn come(&mut self, member: u64, terms: Option<Terms>) {
+    fn come(&mut self, member: u64, assignment: Option<SeatAssignment>) {
         self.rooms.enter(Member(member), key());
-        terms.into_iter().for_each(|terms| self.rooms.assign(Member(member), terms));
+        assignment.into_iter().for_each(|assignment| self.rooms.assign(Member(member), assignment));
         self.say(member, a_join());
     }
 
@@ -175,8 +175,8 @@ fn save_of(room: &OpenRoom) -> Save {
 }
 
 fn past_of(save: Save) -> Past {
-    let trail = Trail::new("den", None, Some(save)).unwrap();
-    Past::of(Sought::Kept(Box::new(trail)), "den", &known())
+    let recovered = RecoveredSession::new("den", None, Some(save)).unwrap();
+    Past::of(Sought::Kept(Box::new(recovered)), "den", &known())
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn a_join_that_breaks_a_rule_is_told_which() {
 #[test]
 fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
     let mut house = House::new(None);
-    house.come(1, Some(terms(1, Some(4))));
-    house.come(2, Some(terms(2, None)));
+    house.come(1, Some(assignment(1, Some(4))));
+    house.come(2, Some(assignment(2, None)));
     house.run(1_000);
     let facts = house.room().facts();
     assert_eq!((facts.seed, facts.seats, facts.listed), (7, 6, false));
@@ -221,7 +221,7 @@ fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
     house.rooms.handle(house.now, Input::Closed(Member(1), Leaving::TimedOut));
     house.run(60_000);
     assert_eq!((&house.closed[..], house.ended), (&[(2, "out")][..], 0));
-    house.come(3, Some(terms(1, Some(4))));
+    house.come(3, Some(assignment(1, Some(4))));
     house.rooms.enter(Member(4), key());
     house.rooms.end(house.now, &key(), "enough");
     house.hear();
@@ -230,7 +230,7 @@ fn a_room_begins_as_it_was_decided_and_goes_on_until_it_is_ended() {
     assert!(house.saved.is_some());
     // What is too short to be worth it is not saved.
     let mut house = House::new(None);
-    house.come(1, Some(terms(1, Some(4))));
+    house.come(1, Some(assignment(1, Some(4))));
     house.run(1_000);
     house.rooms.end(house.now, &key(), "enough");
     house.hear();
@@ -249,20 +249,20 @@ fn who_waits_for_a_room_to_be_found_can_be_told_to_go() {
 #[test]
 fn a_room_goes_on_with_everybody_where_it_was_decided() {
     let mut house = House::new(None);
-    house.come(1, Some(terms(1, Some(4))));
-    house.come(2, Some(terms(2, Some(5))));
+    house.come(1, Some(assignment(1, Some(4))));
+    house.come(2, Some(assignment(2, Some(5))));
     house.run(20_000);
     let save = save_of(house.room());
     let before = house.arena();
     let mut next = House::new(Some(past_of(save)));
-    next.come(11, Some(terms(1, Some(4))));
+    next.come(11, Some(assignment(1, Some(4))));
     assert!(next.room().tick() > sametick_sim::Tick(500), "from where it was");
     next.run(1_000);
     assert!(next.arena().at_seat(Seat(5)).is_some(), "there is time to come back");
     // A player who is late has left meanwhile; what was kept of them comes with them.
     next.run(RETURN_US / 1_000);
     assert!(next.arena().at_seat(Seat(5)).is_none());
-    next.come(12, Some(terms(2, Some(5))));
+    next.come(12, Some(assignment(2, Some(5))));
     next.run(100);
     let seats: Vec<_> = next.seats().into_values().map(|(_, seat)| seat).collect();
     assert_eq!(seats, [Some(4), Some(5)]);
@@ -291,7 +291,7 @@ fn how_the_game_of_a_room_ends_is_told_once() {
     let mut house = House::new(None);
     let wanted = Wanted { seed: 3, seats: 6, scenario: Some("skirmish"), difficulty: 11 };
     let setup = to_canonical(&Arena::setup(&wanted)).unwrap();
-    house.come(1, Some(Terms { setup, ..terms(1, Some(4)) }));
+    house.come(1, Some(SeatAssignment { setup, ..assignment(1, Some(4)) }));
     house.run(1_000);
     assert!(house.outcomes.is_empty());
     // Bots fight, and one of them is first.
@@ -301,7 +301,7 @@ fn how_the_game_of_a_room_ends_is_told_once() {
     let save = save_of(house.room());
     // Told again by whoever goes on with it; of guests' rooms nothing is told.
     let mut next = House::new(Some(past_of(save.clone())));
-    next.come(2, Some(terms(1, Some(4))));
+    next.come(2, Some(assignment(1, Some(4))));
     next.run(1_000);
     assert_eq!(next.outcomes.len(), 1);
     let mut next = House::new(Some(past_of(save)));

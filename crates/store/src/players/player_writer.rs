@@ -13,24 +13,24 @@ use crate::background::go_to_the_background;
 
 use super::backups;
 use super::batch::Batch;
-use super::persist::{Desk, Ending, Office};
+use super::persist::{Ending, PersistState, PersistWorker};
 use super::reading::{self, Ask};
 use super::sqlite::{Recovery, Sqlite, SqliteOptions};
 use super::stats::{Counters, PlayersStats};
 use super::storage::{Found, Opener, Purpose, Question, StorageError, Write};
 
-/// How often a keeper that closes looks whether what overflowed fits into the queue now.
+/// How often a writer that closes looks whether what overflowed fits into the queue now.
 const CLOSING_LOOK: Duration = Duration::from_millis(5);
 
 /// How often on the way to a full queue its depth is looked at: that costs a read of what the other thread writes.
 const LOOKS_PER_QUEUE: usize = 8;
 
-/// Called on another thread when there is something to [`poll`](Keeper::poll), or room for what overflowed.
+/// Called on another thread when there is something to [`poll`](PlayerWriter::poll), or room for what overflowed.
 pub type Waker = Box<dyn Fn() + Send>;
 
-/// How a [`Keeper`] behaves.
+/// How a [`PlayerWriter`] behaves.
 #[derive(Clone, Copy, Debug)]
-pub struct KeeperOptions {
+pub struct PlayerWriterOptions {
     /// How many writes wait for the thread at most, at some 300 bytes each. With 1,000 players at a checkpoint a second
     /// each, the default is filled in four seconds; at half of it the thread takes all of them at once.
     pub queue: usize,
@@ -46,9 +46,9 @@ pub struct KeeperOptions {
     pub backup_every: Option<Duration>,
 }
 
-impl Default for KeeperOptions {
+impl Default for PlayerWriterOptions {
     fn default() -> Self {
-        KeeperOptions {
+        PlayerWriterOptions {
             queue: 4096,
             usual: Duration::from_secs(5),
             hurried: Duration::from_secs(1),
@@ -59,11 +59,11 @@ impl Default for KeeperOptions {
     }
 }
 
-/// Everything that was saved before [`flush`](Keeper::flush) gave it.
+/// Everything that was saved before [`flush`](PlayerWriter::flush) gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
-/// What a keeper says.
+/// What a writer says.
 #[allow(clippy::large_enum_variant, reason = "there are few, and none is kept for long")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -73,7 +73,7 @@ pub enum Answer {
     Found(u64, Result<Found, StorageError>),
     /// Something is wrong with the database, in plain words. It is tried again until it works, and nothing is lost
     /// meanwhile. Said once, not once per try.
-    Trouble(String),
+    Failing(String),
     /// It works again.
     Recovered,
     /// Something that an operator should know, in plain words: that the file was damaged and what is left, or that it has no backup.
@@ -92,9 +92,9 @@ pub type Said = (Answer, Option<Box<Write>>);
 
 /// Keeps players: the end of the thread that steps games.
 ///
-/// Call [`poll`](Keeper::poll) until it is empty, or [`tend`](Keeper::tend), once a tick. [`close`](Keeper::close) it at
+/// Call [`poll`](PlayerWriter::poll) until it is empty, or [`tend`](PlayerWriter::tend), once a tick. [`close`](PlayerWriter::close) it at
 /// the end: what is dropped writes what it has handed over once more and waits for nothing.
-pub struct Keeper {
+pub struct PlayerWriter {
     items: Producer<Item>,
     /// What found the queue full, and everything since: order is kept.
     overflow: Batch,
@@ -109,35 +109,35 @@ pub struct Keeper {
     thread: Thread,
     /// Says nothing; its other ends are gone when both threads are.
     ended: Receiver<()>,
-    office: Arc<Office>,
+    shared: Arc<PersistState>,
     /// Says nothing; who makes backups ends when it is gone.
     _backups: Option<Sender<()>>,
 }
 
-impl Keeper {
+impl PlayerWriter {
     /// Opens a database in a file, makes it or brings it up to date, and starts the threads. If the file was damaged, says
     /// what is left of it.
     ///
-    /// A database that is in use by another program is waited for by the thread, which says [`Answer::Trouble`].
+    /// A database that is in use by another program is waited for by the thread, which says [`Answer::Failing`].
     pub fn open(
         path: &Path,
-        options: KeeperOptions,
+        options: PlayerWriterOptions,
         waker: Waker,
-    ) -> Result<(Keeper, Option<Recovery>), StorageError> {
+    ) -> Result<(PlayerWriter, Option<Recovery>), StorageError> {
         let sqlite = SqliteOptions::default();
         let (first, recovery) = match Sqlite::open(path, &sqlite, Purpose::Writing) {
             Ok((storage, recovery)) => (Some(storage), recovery),
             Err(StorageError::Busy(_)) => (None, None),
             Err(error) => return Err(error),
         };
-        let mut keeper_parts = Parts::new(Sqlite::opener(path, sqlite), options, waker);
-        keeper_parts.desk.storage = first.map(|storage| Box::new(storage) as _);
-        keeper_parts.backed_up = options.backup_every.map(|every| (path.to_owned(), every));
-        Ok((keeper_parts.start(), recovery))
+        let mut writer_parts = Parts::new(Sqlite::opener(path, sqlite), options, waker);
+        writer_parts.worker.storage = first.map(|storage| Box::new(storage) as _);
+        writer_parts.backed_up = options.backup_every.map(|every| (path.to_owned(), every));
+        Ok((writer_parts.start(), recovery))
     }
 
     /// Starts the threads on any database, which is opened there and again whenever it has failed.
-    pub fn start(opener: Opener, options: KeeperOptions, waker: Waker) -> Keeper {
+    pub fn start(opener: Opener, options: PlayerWriterOptions, waker: Waker) -> PlayerWriter {
         Parts::new(opener, options, waker).start()
     }
 
@@ -169,8 +169,8 @@ impl Keeper {
         ticket
     }
 
-    /// Asks; the answer comes by [`poll`](Keeper::poll) with the same number. It is read by another thread from what is on
-    /// disk: await a [`flush`](Keeper::flush) first if something that was saved a moment ago matters.
+    /// Asks; the answer comes by [`poll`](PlayerWriter::poll) with the same number. It is read by another thread from what is on
+    /// disk: await a [`flush`](PlayerWriter::flush) first if something that was saved a moment ago matters.
     pub fn ask(&mut self, id: u64, question: Question) {
         if let Some(questions) = &self.questions {
             // The other end lives as long as this one.
@@ -224,7 +224,7 @@ impl Keeper {
             queue_capacity: capacity,
             overflowing: self.overflow.len(),
             overflows: self.overflows,
-            ..self.office.counters.stats()
+            ..self.shared.counters.stats()
         }
     }
 
@@ -232,9 +232,9 @@ impl Keeper {
     pub fn close(mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let ticket = self.flush();
-        self.office.set_ending(Ending::Soon);
+        self.shared.set_ending(Ending::Soon);
         let is_saved = self.await_saved(ticket, deadline);
-        self.office.set_ending(Ending::Now);
+        self.shared.set_ending(Ending::Now);
         self.questions = None;
         self.thread.unpark();
         if is_saved {
@@ -277,7 +277,7 @@ impl Keeper {
         let capacity = self.items.buffer().capacity();
         self.pushes_until_look = looks_after(capacity);
         if self.items.slots() * 2 < capacity {
-            self.office.hurry();
+            self.shared.hurry();
             self.thread.unpark();
         }
     }
@@ -287,13 +287,13 @@ impl Keeper {
         let Item::Write(write) = item else { return };
         self.overflows += 1;
         self.overflow.push(write);
-        Counters::add(&self.office.counters.coalesced, self.overflow.take_coalesced());
-        self.office.hurry();
+        Counters::add(&self.shared.counters.coalesced, self.overflow.take_coalesced());
+        self.shared.hurry();
         self.want_room();
     }
 
     fn want_room(&self) {
-        if self.office.want_room() {
+        if self.shared.want_room() {
             self.thread.unpark();
         }
     }
@@ -307,16 +307,16 @@ impl Keeper {
     }
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for PlayerWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("PlayerWriter").field("stats", &self.stats()).finish_non_exhaustive()
     }
 }
 
-impl Drop for Keeper {
+impl Drop for PlayerWriter {
     fn drop(&mut self) {
         self.tend();
-        self.office.set_ending(Ending::AfterThis);
+        self.shared.set_ending(Ending::AfterThis);
         self.thread.unpark();
     }
 }
@@ -327,7 +327,7 @@ fn looks_after(capacity: usize) -> usize {
 
 /// Both ends of everything, before the threads run.
 struct Parts {
-    desk: Desk,
+    worker: PersistWorker,
     items: Producer<Item>,
     answers: Receiver<Said>,
     to_owner: Sender<Said>,
@@ -336,40 +336,40 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(opener: Opener, options: KeeperOptions, waker: Waker) -> Parts {
+    fn new(opener: Opener, options: PlayerWriterOptions, waker: Waker) -> Parts {
         let (items, from_owner) = RingBuffer::new(options.queue.max(2));
         let (to_owner, answers) = channel();
-        let office = Arc::new(Office::new(opener, Mutex::new(waker)));
-        let desk = Desk::new(from_owner, to_owner.clone(), office, options);
-        Parts { desk, items, answers, to_owner, backed_up: None }
+        let shared = Arc::new(PersistState::new(opener, Mutex::new(waker)));
+        let worker = PersistWorker::new(from_owner, to_owner.clone(), shared, options);
+        Parts { worker, items, answers, to_owner, backed_up: None }
     }
 
-    fn start(self) -> Keeper {
-        let Parts { desk, items, answers, to_owner, backed_up } = self;
-        let office = Arc::clone(&desk.office);
+    fn start(self) -> PlayerWriter {
+        let Parts { worker, items, answers, to_owner, backed_up } = self;
+        let shared = Arc::clone(&worker.shared);
         let (ends, ended) = channel();
         let (questions, asked) = channel();
         let backups = backed_up.map(|(path, every)| {
             let (alive, is_alive) = channel();
-            let (office, to_owner) = (Arc::clone(&office), to_owner.clone());
+            let (shared, to_owner) = (Arc::clone(&shared), to_owner.clone());
             thread::spawn(move || {
                 go_to_the_background();
-                backups::run(&path, every, &office, &to_owner, &is_alive);
+                backups::run(&path, every, &shared, &to_owner, &is_alive);
             });
             alive
         });
-        let (reader_office, reader_ends) = (Arc::clone(&office), ends.clone());
+        let (reader_shared, reader_ends) = (Arc::clone(&shared), ends.clone());
         thread::spawn(move || {
             go_to_the_background();
-            reading::run(&asked, &to_owner, &reader_office);
+            reading::run(&asked, &to_owner, &reader_shared);
             drop(reader_ends);
         });
         let persist = thread::spawn(move || {
             go_to_the_background();
-            desk.run();
+            worker.run();
             drop(ends);
         });
-        Keeper {
+        PlayerWriter {
             pushes_until_look: looks_after(items.buffer().capacity()),
             items,
             overflow: Batch::default(),
@@ -380,7 +380,7 @@ impl Parts {
             questions: Some(questions),
             thread: persist.thread().clone(),
             ended,
-            office,
+            shared,
             _backups: backups,
         }
     }

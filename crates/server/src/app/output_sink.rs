@@ -8,15 +8,15 @@ use sametick_transport::hub::{Ended, Key, Links};
 use sametick_wire::closing::{OVER_A_LIMIT, THROWN_OUT};
 use sametick_wire::{Channel, Closed, Member};
 
-use crate::following::Told;
 use crate::hosting::{GAME_OVER, MOVED_ON};
 use crate::recorder::Recorder;
+use crate::spectator::Told;
 
 /// Why links are closed when everything is as it should be.
 const ORDINARY: [&str; 4] = [CAME_BACK, SEAT_GIVEN, MOVED_ON, GAME_OVER];
 
 /// Where what a machine wants goes.
-pub(crate) struct Outlet<'a> {
+pub(crate) struct OutputSink<'a> {
     pub links: &'a mut Links,
     pub keys: &'a HashMap<Member, Key>,
     pub recorder: &'a mut Recorder,
@@ -24,7 +24,7 @@ pub(crate) struct Outlet<'a> {
     pub told: &'a mut VecDeque<Told>,
 }
 
-impl Outlet<'_> {
+impl OutputSink<'_> {
     /// Whether the link of a member is there.
     pub fn reaches(&self, member: Member) -> bool {
         self.keys.contains_key(&member)

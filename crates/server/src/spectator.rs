@@ -1,4 +1,4 @@
-//! Plays along with the sessions of a relay whose links take part on terms: somebody has to see how they end, and a relay knows no
+//! Plays along with the sessions of a relay whose links take part on assignment: somebody has to see how they end, and a relay knows no
 //! game.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +23,7 @@ pub(crate) enum Told {
 }
 
 /// Plays along with sessions.
-pub(crate) struct Follower {
+pub(crate) struct Spectator {
     games: Games,
     /// Those that are followed; with nothing more to be told there is no game.
     runs: BTreeMap<SessionId, Option<Box<dyn Run>>>,
@@ -31,10 +31,10 @@ pub(crate) struct Follower {
     told: VecDeque<Told>,
 }
 
-impl Follower {
+impl Spectator {
     /// Knows these games.
-    pub fn new(games: Games) -> Follower {
-        Follower { games, runs: BTreeMap::new(), inputs: TickInputs::new(), told: VecDeque::new() }
+    pub fn new(games: Games) -> Spectator {
+        Spectator { games, runs: BTreeMap::new(), inputs: TickInputs::new(), told: VecDeque::new() }
     }
 
     /// What has become of a session, each once.
@@ -49,7 +49,7 @@ impl Follower {
 
     /// Plays what was closed since the last time; of a session that has gone on for long, a part of it.
     pub fn look(&mut self, relay: &Relay) {
-        let followed = relay.sessions().filter(|(_, it)| it.is_on_terms() && !it.is_returning());
+        let followed = relay.sessions().filter(|(_, it)| it.is_on_assignment() && !it.is_returning());
         for (id, session) in followed {
             self.follow(id, session);
         }

@@ -7,7 +7,7 @@ use crate::listen::{Certificates, Listening};
 
 /// The transports of a server.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways {
+pub(crate) struct Endpoints {
     locators: Vec<Locator>,
     certificates: Certificates,
 }
@@ -20,10 +20,10 @@ pub(crate) struct WebTransport {
     pub cert: Option<String>,
 }
 
-impl Ways {
+impl Endpoints {
     /// Those of a server that listens like this.
-    pub fn of(listening: &Listening) -> Ways {
-        Ways { locators: listening.locators.clone(), certificates: listening.certificates.clone() }
+    pub fn of(listening: &Listening) -> Endpoints {
+        Endpoints { locators: listening.locators.clone(), certificates: listening.certificates.clone() }
     }
 
     fn find(&self, scheme: Scheme) -> Option<&Locator> {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Wakes the hub that has it. Clones are one; ringing twice is ringing once.
 #[derive(Clone, Debug, Default)]
-pub struct Bell(Arc<Inner>);
+pub struct HubWaker(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -14,7 +14,7 @@ struct Inner {
     waker: Mutex<Option<Waker>>,
 }
 
-impl Bell {
+impl HubWaker {
     /// The application is called soon, as if its time had come.
     pub fn ring(&self) {
         self.0.is_rung.store(true, Ordering::Release);

@@ -4,16 +4,16 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use sametick_sim::replica::{Apart, Entity, Hosted, Motion, Scene};
+use sametick_sim::replica::{Entity, Hosted, Motion, PredictionError, Scene};
 use sametick_sim::{Game, Tick, Time};
 
-/// Ticks that are foreseen at most: two seconds at 60 Hz.
+/// Ticks that are predicted at most: two seconds at 60 Hz.
 const MAX_FORESEEN: usize = 120;
 
-/// How wrong foresight has been.
+/// How wrong prediction has been.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// How often the host's word on a tick was compared with what was foreseen for it, while moving.
+    /// How often the host's word on a tick was compared with what was predicted for it, while moving.
     pub compared: u64,
     /// How often they differed.
     pub corrections: u64,
@@ -33,7 +33,7 @@ impl Errors {
         if self.compared == 0 { 0.0 } else { self.sum_ms / self.compared as f64 }
     }
 
-    fn note(&mut self, apart: &Apart) {
+    fn note(&mut self, apart: &PredictionError) {
         let ms = if apart.speed > 0.0 { apart.distance / apart.speed * 1_000.0 } else { 0.0 };
         if apart.speed > 0.0 {
             self.compared += 1;
@@ -45,7 +45,7 @@ impl Errors {
         self.snaps += u64::from(apart.snaps);
     }
 
-    fn note_right(&mut self, apart: &Apart) {
+    fn note_right(&mut self, apart: &PredictionError) {
         if apart.speed > 0.0 {
             self.compared += 1;
             self.last_ms = 0.0;
@@ -54,23 +54,23 @@ impl Errors {
 }
 
 /// What is one's own.
-pub(crate) struct Foresight<G: Hosted> {
+pub(crate) struct Prediction<G: Hosted> {
     inputs: VecDeque<(Tick, <G as Game>::Input)>,
-    /// The host's last word, and what is foreseen after each tick since.
+    /// The host's last word, and what is predicted after each tick since.
     states: VecDeque<(Tick, G::Own)>,
     /// When the last of them was made.
     made_at: Time,
-    /// What the shown state has more in each slot than the foreseen one, and since when.
+    /// What the shown state has more in each slot than the predicted one, and since when.
     offset: Vec<i32>,
     offset_since: Time,
     errors: Errors,
     slots: [Vec<i32>; 2],
 }
 
-impl<G: Hosted> Foresight<G> {
-    pub fn new() -> Foresight<G> {
+impl<G: Hosted> Prediction<G> {
+    pub fn new() -> Prediction<G> {
         let zeros = || alloc::vec![0; G::Own::KIND.width()];
-        Foresight {
+        Prediction {
             inputs: VecDeque::new(),
             states: VecDeque::new(),
             made_at: Time::ZERO,
@@ -92,12 +92,12 @@ impl<G: Hosted> Foresight<G> {
         }
         self.inputs.push_back((tick, input));
         self.made_at = now;
-        self.foresee(around);
+        self.predict(around);
     }
 
     /// Steps on to the last input.
-    fn foresee(&mut self, around: &Scene) {
-        let Foresight { inputs, states, .. } = self;
+    fn predict(&mut self, around: &Scene) {
+        let Prediction { inputs, states, .. } = self;
         let Some((mut tick, mut own)) = states.back().cloned() else { return };
         let mut held: Option<&G::Input> = None;
         for (meant, input) in inputs.iter() {
@@ -119,9 +119,9 @@ impl<G: Hosted> Foresight<G> {
 
     /// The host says what was after a tick.
     pub fn correct(&mut self, now: Time, tick: Tick, right: &G::Own, around: &Scene) {
-        let foreseen = self.states.iter().find(|(at, _)| *at == tick).map(|(_, own)| own);
-        let is_right = foreseen == Some(right);
-        let apart = foreseen.map(|foreseen| G::apart(foreseen, right));
+        let predicted = self.states.iter().find(|(at, _)| *at == tick).map(|(_, own)| own);
+        let is_right = predicted == Some(right);
+        let apart = predicted.map(|predicted| G::apart(predicted, right));
         while self.inputs.front().is_some_and(|(meant, _)| *meant <= tick) {
             self.inputs.pop_front();
         }
@@ -135,7 +135,7 @@ impl<G: Hosted> Foresight<G> {
         let shown = self.states.back().cloned();
         self.states.clear();
         self.states.push_back((tick, right.clone()));
-        self.foresee(around);
+        self.predict(around);
         if let Some(apart) = apart {
             self.errors.note(&apart);
             self.mend(now, shown, apart.snaps);
@@ -194,12 +194,12 @@ impl<G: Hosted> Foresight<G> {
         G::Own::take(slots).or(Some(own))
     }
 
-    /// What is foreseen after the last tick.
+    /// What is predicted after the last tick.
     pub fn last(&self) -> Option<&(Tick, G::Own)> {
         self.states.back()
     }
 
-    /// Nothing of what was foreseen holds any more.
+    /// Nothing of what was predicted holds any more.
     pub fn forget(&mut self) {
         self.inputs.clear();
         self.states.clear();

@@ -1,7 +1,7 @@
 //! Where tokens are looked at: a thread of its own, so that no signature and no slow issuer ever delays a tick.
 //!
 //! Whoever signs in hands a token in and is answered through a channel. Fetches of keys and questions about sessions go on
-//! side by side on the desk's own runtime.
+//! side by side on the worker's own runtime.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -26,7 +26,7 @@ use super::verifier::{Claims, Verifier};
 /// How long issuers may take for an answer; twice that is the longest anybody waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Tokens that lie on the desk, wait for keys, or wait for their session's status. More are told to come back.
+/// Tokens that lie on the worker, wait for keys, or wait for their session's status. More are told to come back.
 const MAX_QUEUED: usize = 256;
 const MAX_WAITING: usize = 1_024;
 const MAX_ASKED: usize = 64;
@@ -41,19 +41,19 @@ struct Request {
 
 /// Takes tokens. Its thread ends with the last clone.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct Worker {
     requests: mpsc::Sender<Request>,
 }
 
-impl Desk {
-    /// Opens the desk; keys of a file are there at once, others are fetched now.
-    pub fn open(config: IdentityConfig, keys: Option<KeySet>) -> io::Result<Desk> {
+impl Worker {
+    /// Opens the worker; keys of a file are there at once, others are fetched now.
+    pub fn open(config: IdentityConfig, keys: Option<KeySet>) -> io::Result<Worker> {
         let (requests, incoming) = mpsc::channel(MAX_QUEUED);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let fetcher = Fetcher::new(Trust::Public).map_err(io::Error::other)?;
-        let mut clerk = Clerk::new(config, keys, fetcher, incoming);
+        let mut clerk = Running::new(config, keys, fetcher, incoming);
         std::thread::Builder::new().name("identity".into()).spawn(move || clerk.work(&runtime))?;
-        Ok(Desk { requests })
+        Ok(Worker { requests })
     }
 
     /// What a token says, if it is good. It is handed in when that is awaited, and nothing else waits for the answer.
@@ -69,8 +69,8 @@ impl Desk {
     }
 }
 
-/// Who works at the desk.
-struct Clerk {
+/// Who works at the worker.
+struct Running {
     clock: Clock,
     verifier: Verifier,
     source: KeySource,
@@ -108,20 +108,20 @@ enum NoStatus {
     Answer(u16),
 }
 
-impl Clerk {
+impl Running {
     fn new(
         config: IdentityConfig,
         keys: Option<KeySet>,
         fetcher: Fetcher,
         incoming: mpsc::Receiver<Request>,
-    ) -> Clerk {
+    ) -> Running {
         let IdentityConfig { rules, keys: source, status } = config;
         let clock = Clock::start();
         let keys = match keys {
             Some(set) => Keys::fetched_at(clock.now(), set),
             None => Keys::missing_at(clock.now()),
         };
-        Clerk {
+        Running {
             clock,
             verifier: Verifier::new(rules),
             source,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use sametick_wire::access::{AccessKey, ProofId, RECORD_LEN, Silence, Source};
-use sametick_wire::hello::{Door, Knock};
+use sametick_wire::hello::{HelloOutcome, HelloVerifier};
 
 use crate::clock::unix_seconds;
 
@@ -16,7 +16,7 @@ const REWRITE_AFTER: usize = 100_000;
 
 /// A door with a memory. Cheap to clone; all clones are one door.
 #[derive(Clone, Debug)]
-pub struct Keeper {
+pub struct ProofJournal {
     inner: Arc<Mutex<Inner>>,
     /// Counts changes of the key, so that what is derived from it can be kept.
     generation: Arc<AtomicU64>,
@@ -24,28 +24,28 @@ pub struct Keeper {
 
 #[derive(Debug)]
 struct Inner {
-    door: Door,
+    door: HelloVerifier,
     journal: Option<Journal>,
 }
 
-impl Keeper {
+impl ProofJournal {
     /// A door that forgets used proofs when the process ends: for clients' tests, not for servers.
-    pub fn in_memory(key: AccessKey) -> Keeper {
-        Keeper::new(Inner { door: Door::new(key), journal: None })
+    pub fn in_memory(key: AccessKey) -> ProofJournal {
+        ProofJournal::new(Inner { door: HelloVerifier::new(key), journal: None })
     }
 
-    fn new(inner: Inner) -> Keeper {
-        Keeper { inner: Arc::new(Mutex::new(inner)), generation: Arc::default() }
+    fn new(inner: Inner) -> ProofJournal {
+        ProofJournal { inner: Arc::new(Mutex::new(inner)), generation: Arc::default() }
     }
 
     /// A door whose used proofs are kept in a file. Those that are too old to be good are dropped, and a torn last record is
     /// cut off.
-    pub fn open(key: AccessKey, path: &Path) -> io::Result<Keeper> {
-        let mut door = Door::new(key);
+    pub fn open(key: AccessKey, path: &Path) -> io::Result<ProofJournal> {
+        let mut door = HelloVerifier::new(key);
         let now = unix_seconds();
         Journal::read(path)?.into_iter().for_each(|proof| door.restore(now, proof));
         let journal = Some(Journal::rewrite(path, &door)?);
-        Ok(Keeper::new(Inner { door, journal }))
+        Ok(ProofJournal::new(Inner { door, journal }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -75,11 +75,11 @@ impl Keeper {
     }
 
     /// Checks a first message; a used proof is on disk before this returns.
-    pub fn knock(&self, source: Source, bytes: &[u8]) -> Knock {
+    pub fn knock(&self, source: Source, bytes: &[u8]) -> HelloOutcome {
         let mut inner = self.lock();
         let knock = inner.door.knock(unix_seconds(), source, bytes);
         match knock {
-            Knock::Silent(Silence::Full) => inner.report_full(source),
+            HelloOutcome::Silent(Silence::Full) => inner.report_full(source),
             _ => inner.keep(),
         }
         knock
@@ -103,7 +103,7 @@ impl Keeper {
     fn use_proof(
         &self,
         source: Source,
-        using: impl FnOnce(&mut Door) -> Result<(), Silence>,
+        using: impl FnOnce(&mut HelloVerifier) -> Result<(), Silence>,
     ) -> Result<(), Silence> {
         let mut inner = self.lock();
         let used = using(&mut inner.door);
@@ -159,7 +159,7 @@ impl Journal {
     }
 
     /// Writes what is still worth knowing to a new file and puts it in the old one's place.
-    fn rewrite(path: &Path, door: &Door) -> io::Result<Journal> {
+    fn rewrite(path: &Path, door: &HelloVerifier) -> io::Result<Journal> {
         let new = path.with_extension("new");
         let records = door.used().records();
         let mut file = File::create(&new)?;
@@ -201,7 +201,7 @@ mod tests {
 
     impl Folder {
         fn new() -> Folder {
-            let name = format!("sametick-keeper-{:016x}", u64::from_le_bytes(random()));
+            let name = format!("sametick-proofs-{:016x}", u64::from_le_bytes(random()));
             let path = std::env::temp_dir().join(name);
             std::fs::create_dir_all(&path).unwrap();
             Folder(path)
@@ -218,23 +218,23 @@ mod tests {
     fn a_used_proof_stays_used_after_a_restart_also_when_the_last_record_is_torn() {
         let folder = Folder::new();
         let path = folder.0.join("used-proofs");
-        let open = || Keeper::open(key(), &path).unwrap();
+        let open = || ProofJournal::open(key(), &path).unwrap();
         let messages = [first_message(), first_message(), first_message()];
         let id = key().connection_id(unix_seconds(), random());
-        let keeper = open();
-        assert!(matches!(keeper.knock(SOURCE, &messages[0]), Knock::Proven(_)));
-        assert_eq!(keeper.check_connection_id(SOURCE, &id), Ok(()));
-        assert!(matches!(keeper.knock(SOURCE, &messages[1]), Knock::Proven(_)));
-        drop(keeper);
+        let proofs = open();
+        assert!(matches!(proofs.knock(SOURCE, &messages[0]), HelloOutcome::Proven(_)));
+        assert_eq!(proofs.check_connection_id(SOURCE, &id), Ok(()));
+        assert!(matches!(proofs.knock(SOURCE, &messages[1]), HelloOutcome::Proven(_)));
+        drop(proofs);
         let whole = std::fs::read(&path).unwrap();
         assert_eq!(whole.len(), 3 * RECORD_LEN);
         std::fs::write(&path, &whole[..whole.len() - 5]).unwrap();
-        let keeper = open();
-        assert_eq!(keeper.knock(SOURCE, &messages[0]), Knock::Silent(Silence::Replayed));
-        assert_eq!(keeper.check_connection_id(SOURCE, &id), Err(Silence::Replayed));
-        assert!(matches!(keeper.knock(SOURCE, &messages[1]), Knock::Proven(_)), "its record was torn");
-        assert!(matches!(keeper.knock(SOURCE, &messages[2]), Knock::Proven(_)));
-        drop(keeper);
+        let proofs = open();
+        assert_eq!(proofs.knock(SOURCE, &messages[0]), HelloOutcome::Silent(Silence::Replayed));
+        assert_eq!(proofs.check_connection_id(SOURCE, &id), Err(Silence::Replayed));
+        assert!(matches!(proofs.knock(SOURCE, &messages[1]), HelloOutcome::Proven(_)), "its record was torn");
+        assert!(matches!(proofs.knock(SOURCE, &messages[2]), HelloOutcome::Proven(_)));
+        drop(proofs);
         assert_eq!(std::fs::read(&path).unwrap().len(), 4 * RECORD_LEN);
     }
 
@@ -247,27 +247,27 @@ mod tests {
             (0..count).flat_map(|_| ProofId { id: random(), stamped_s }.to_record()).collect()
         };
         std::fs::write(&path, [records(70_000, 3_600), records(3, 10)].concat()).unwrap();
-        let keeper = Keeper::open(key(), &path).unwrap();
+        let proofs = ProofJournal::open(key(), &path).unwrap();
         assert_eq!(std::fs::read(&path).unwrap().len(), 3 * RECORD_LEN);
-        assert!(matches!(keeper.knock(SOURCE, &first_message()), Knock::Proven(_)));
+        assert!(matches!(proofs.knock(SOURCE, &first_message()), HelloOutcome::Proven(_)));
         // Also if all of them are young.
         std::fs::write(&path, records(70_000, 10)).unwrap();
-        let keeper = Keeper::open(key(), &path).unwrap();
-        assert!(matches!(keeper.knock(SOURCE, &first_message()), Knock::Proven(_)));
+        let proofs = ProofJournal::open(key(), &path).unwrap();
+        assert!(matches!(proofs.knock(SOURCE, &first_message()), HelloOutcome::Proven(_)));
     }
 
     #[test]
     fn without_a_passphrase_a_first_packet_leaves_nothing_in_the_journal() {
         let folder = Folder::new();
         let path = folder.0.join("used-proofs");
-        let keeper = Keeper::open(AccessKey::open(), &path).unwrap();
+        let proofs = ProofJournal::open(AccessKey::open(), &path).unwrap();
         for _ in 0..100 {
             let id = AccessKey::open().connection_id(unix_seconds(), random());
-            assert_eq!(keeper.check_connection_id(SOURCE, &id), Ok(()));
+            assert_eq!(proofs.check_connection_id(SOURCE, &id), Ok(()));
         }
         assert_eq!(std::fs::read(&path).unwrap().len(), 0);
         let proof = ProofId { id: random(), stamped_s: unix_seconds() };
-        assert_eq!(keeper.spend(Source { is_proven: true, ..SOURCE }, proof), Ok(()));
+        assert_eq!(proofs.spend(Source { is_proven: true, ..SOURCE }, proof), Ok(()));
         assert_eq!(std::fs::read(&path).unwrap().len(), RECORD_LEN);
     }
 }

@@ -50,7 +50,7 @@ pub enum Output {
 }
 
 /// A player that recites.
-pub struct Reciter {
+pub struct LogPlayer {
     now: Time,
     outbox: Outbox<Channel>,
     /// Inputs up to the last one recited that have not been sent.
@@ -67,12 +67,12 @@ pub struct Reciter {
     asked_at: Option<Time>,
 }
 
-impl Reciter {
+impl LogPlayer {
     /// Asks to take part.
-    pub fn new(join: Join) -> Reciter {
+    pub fn new(join: Join) -> LogPlayer {
         let mut outbox = Outbox::default();
         outbox.push(Channel::Control, |out| message::put(out, &ToRelay::Join(join)));
-        Reciter {
+        LogPlayer {
             now: Time::ZERO,
             outbox,
             lines: Vec::new(),
@@ -203,7 +203,7 @@ impl Reciter {
     }
 
     fn use_early(&mut self) -> Result<(), Malformed> {
-        let Reciter { early, table, rows, closed, news, .. } = self;
+        let LogPlayer { early, table, rows, closed, news, .. } = self;
         let (mut result, mut progress) = (Ok(()), true);
         while core::mem::take(&mut progress) {
             early.retain(|bytes| {

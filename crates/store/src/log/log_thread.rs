@@ -20,9 +20,9 @@ use super::tail::Tail;
 use super::timeline::Position;
 use super::writer::Appender;
 
-/// How a [`Scribe`] behaves when its disk does not.
+/// How a [`LogThread`] behaves when its disk does not.
 #[derive(Clone, Copy, Debug)]
-pub struct ScribeOptions {
+pub struct LogThreadOptions {
     /// How many frames of one log may wait for the disk: at one every two seconds, two hours of a session, and
     /// a fraction of a megabyte.
     pub max_waiting_frames: usize,
@@ -30,9 +30,9 @@ pub struct ScribeOptions {
     pub retry: Duration,
 }
 
-impl Default for ScribeOptions {
+impl Default for LogThreadOptions {
     fn default() -> Self {
-        ScribeOptions { max_waiting_frames: 4096, retry: Duration::from_millis(500) }
+        LogThreadOptions { max_waiting_frames: 4096, retry: Duration::from_millis(500) }
     }
 }
 
@@ -41,7 +41,7 @@ impl Default for ScribeOptions {
 pub enum LogEvent {
     /// The disk has failed; it is tried again until it works, and nothing is lost meanwhile. Said once per failure, not
     /// once per try.
-    Trouble(io::Error),
+    Failing(io::Error),
     /// The disk works again.
     Recovered,
 }
@@ -58,15 +58,15 @@ pub struct Refused;
 ///
 /// Dropping it waits until everything is written, or has failed once more.
 #[derive(Debug)]
-pub struct Scribe {
+pub struct LogThread {
     commands: Option<Sender<Command>>,
     closing: Arc<AtomicBool>,
     thread: Option<JoinHandle<bool>>,
-    options: ScribeOptions,
+    options: LogThreadOptions,
     next: AtomicU64,
 }
 
-/// A log that a [`Scribe`] writes. Dropping it says that nothing more comes; what has been taken is still written.
+/// A log that a [`LogThread`] writes. Dropping it says that nothing more comes; what has been taken is still written.
 #[derive(Debug)]
 pub struct FileLog {
     id: u64,
@@ -107,17 +107,23 @@ impl std::fmt::Debug for Command {
     }
 }
 
-impl Scribe {
+impl LogThread {
     /// Starts the thread.
-    pub fn start(options: ScribeOptions) -> Scribe {
+    pub fn start(options: LogThreadOptions) -> LogThread {
         let (commands, from_owners) = channel();
         let closing = Arc::new(AtomicBool::new(false));
-        let desk = Desk { logs: Vec::new(), options, closing: Arc::clone(&closing), lost: false };
+        let worker = Worker { logs: Vec::new(), options, closing: Arc::clone(&closing), lost: false };
         let thread = thread::spawn(move || {
             go_to_the_background();
-            desk.run(&from_owners)
+            worker.run(&from_owners)
         });
-        Scribe { commands: Some(commands), closing, thread: Some(thread), options, next: AtomicU64::new(0) }
+        LogThread {
+            commands: Some(commands),
+            closing,
+            thread: Some(thread),
+            options,
+            next: AtomicU64::new(0),
+        }
     }
 
     /// A new log in a new file, with the encoder for it. The folders above it are made; a file that is there already is
@@ -192,7 +198,7 @@ impl Scribe {
         let open: Open = Box::new(move || Ok(Box::new(open()?)));
         let (to_owner, events) = channel();
         let progress = Arc::new(Progress::default());
-        let commands = self.commands.clone().expect("it is taken only when the scribe is dropped");
+        let commands = self.commands.clone().expect("it is taken only when the log_thread is dropped");
         let begin = Command::Begin { id, open, events: to_owner, progress: Arc::clone(&progress) };
         // A thread that has panicked has said so; the log then refuses its first frame.
         let _ = commands.send(begin);
@@ -221,7 +227,7 @@ impl Scribe {
     }
 }
 
-impl Drop for Scribe {
+impl Drop for LogThread {
     fn drop(&mut self) {
         self.join();
     }
@@ -293,9 +299,9 @@ impl<D: Disk + Send> Driven for Appender<D> {
 }
 
 /// The thread's side of all logs.
-struct Desk {
+struct Worker {
     logs: Vec<Writing>,
-    options: ScribeOptions,
+    options: LogThreadOptions,
     closing: Arc<AtomicBool>,
     /// Something could not be written before the end.
     lost: bool,
@@ -318,7 +324,7 @@ struct Writing {
     tries: u32,
 }
 
-impl Desk {
+impl Worker {
     /// Returns whether everything was written.
     fn run(mut self, commands: &Receiver<Command>) -> bool {
         loop {
@@ -404,7 +410,7 @@ impl Writing {
             Ok(()) => {}
             Err(error) => {
                 if self.retry_at.replace(now + retry).is_none() {
-                    self.say(LogEvent::Trouble(error));
+                    self.say(LogEvent::Failing(error));
                 }
                 self.tries += 1;
             }

@@ -15,7 +15,7 @@ pub const MAX_EACH: usize = 512;
 
 /// The places of one listener.
 #[derive(Clone)]
-pub struct Places {
+pub struct ConnectionSlots {
     table: Arc<Mutex<Table>>,
     max_connections: usize,
     max_each: usize,
@@ -27,21 +27,21 @@ struct Table {
     of_address: HashMap<IpAddr, usize>,
 }
 
-impl Default for Places {
-    fn default() -> Places {
-        Places::of_each(MAX_EACH)
+impl Default for ConnectionSlots {
+    fn default() -> ConnectionSlots {
+        ConnectionSlots::of_each(MAX_EACH)
     }
 }
 
-impl Places {
+impl ConnectionSlots {
     /// So many for one address.
-    pub fn of_each(max_each: usize) -> Places {
-        Places::at_most(MAX_CONNECTIONS.min(most_connections()), max_each)
+    pub fn of_each(max_each: usize) -> ConnectionSlots {
+        ConnectionSlots::at_most(MAX_CONNECTIONS.min(most_connections()), max_each)
     }
 
     /// Other limits.
-    pub(crate) fn at_most(max_connections: usize, max_each: usize) -> Places {
-        Places { table: Arc::default(), max_connections, max_each }
+    pub(crate) fn at_most(max_connections: usize, max_each: usize) -> ConnectionSlots {
+        ConnectionSlots { table: Arc::default(), max_connections, max_each }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -49,30 +49,30 @@ impl Places {
     }
 
     /// A place for somebody from this address, unless all are taken.
-    pub(crate) fn take(&self, ip: IpAddr) -> Option<Place> {
+    pub(crate) fn take(&self, ip: IpAddr) -> Option<ConnectionSlot> {
         let mut place = self.take_any()?;
         place.belongs_to(ip).then_some(place)
     }
 
     /// A place for somebody whose address is not known yet.
-    pub(crate) fn take_any(&self) -> Option<Place> {
+    pub(crate) fn take_any(&self) -> Option<ConnectionSlot> {
         let mut table = self.table();
         if table.taken >= self.max_connections {
             return None;
         }
         table.taken += 1;
         drop(table);
-        Some(Place { places: self.clone(), of: None })
+        Some(ConnectionSlot { places: self.clone(), of: None })
     }
 }
 
 /// One connection's place, until it is dropped.
-pub(crate) struct Place {
-    places: Places,
+pub(crate) struct ConnectionSlot {
+    places: ConnectionSlots,
     of: Option<IpAddr>,
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Notes whose place it is. False if they have too many.
     pub fn belongs_to(&mut self, ip: IpAddr) -> bool {
         let ip = network(ip);
@@ -110,7 +110,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.is_nobodys();
         self.places.table().taken -= 1;
@@ -124,11 +124,11 @@ mod tests {
 
     #[test]
     fn one_address_leaves_room_for_others() {
-        let places = Places::at_most(5, 2);
+        let places = ConnectionSlots::at_most(5, 2);
         let [loud, quiet, other] = [1, 2, 3].map(|n| IpAddr::from(Ipv4Addr::new(127, 0, 0, n)));
         let of_loud = [places.take(loud).unwrap(), places.take(loud).unwrap()];
         assert!(places.take(loud).is_none());
-        let mut others: Vec<Place> = [quiet, quiet, other].map(|ip| places.take(ip).unwrap()).into();
+        let mut others: Vec<ConnectionSlot> = [quiet, quiet, other].map(|ip| places.take(ip).unwrap()).into();
         assert!(places.take(other).is_none(), "all are taken");
         others.pop();
         assert!(places.take(loud).is_none());
@@ -141,10 +141,10 @@ mod tests {
 
     #[test]
     fn there_is_room_while_half_of_the_places_are_free() {
-        let places = Places::at_most(8, 6);
+        let places = ConnectionSlots::at_most(8, 6);
         let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
-        let mut taken: Vec<Place> = (0..3).map(|_| places.take(one).unwrap()).collect();
-        assert!(taken.iter().all(Place::leaves_room));
+        let mut taken: Vec<ConnectionSlot> = (0..3).map(|_| places.take(one).unwrap()).collect();
+        assert!(taken.iter().all(ConnectionSlot::leaves_room));
         taken.push(places.take(one).unwrap());
         let of_other = places.take(other).unwrap();
         assert!(!taken[0].leaves_room(), "of its address");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn behind_a_proxy_a_place_is_the_address_that_was_named_last() {
-        let places = Places::at_most(5, 1);
+        let places = ConnectionSlots::at_most(5, 1);
         let [one, other] = [1, 2].map(|n| IpAddr::from(Ipv4Addr::new(192, 0, 2, n)));
         let mut place = places.take_any().unwrap();
         assert!(place.belongs_to(one) && place.belongs_to(one));

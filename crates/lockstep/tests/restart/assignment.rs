@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::message::ToPeer;
 use sametick_lockstep::relay::{Input, LINGER_US, Output};
 use sametick_lockstep::session::{CAME_BACK, Member, Participant, REPORTS_US, SEAT_GIVEN, START_DELAY_US};
-use sametick_lockstep::terms::Terms;
 use sametick_sim::record::{Leaving, Record};
 use sametick_sim::{Rng, SchemaHash, Seat, Tick, TickRate, Time};
 use sametick_wire::identity::PlayerId;
@@ -15,8 +15,8 @@ use crate::den::{Came, Den, SEATS, find_welcome, key, live, welcomed};
 const SCHEMA: SchemaHash = SchemaHash::from_bytes([3; SchemaHash::LEN]);
 const TICK_US: u64 = 1_000_000 / 60;
 
-fn terms(player: u128, seat: Option<u16>) -> Terms {
-    Terms {
+fn assignment(player: u128, seat: Option<u16>) -> SeatAssignment {
+    SeatAssignment {
         player: PlayerId(player),
         name: format!("player {player}"),
         seat: seat.map(Seat),
@@ -40,7 +40,7 @@ fn run(den: &mut Den, ticks: u64) -> Came {
 /// A session with player 1 on seat 5 that has run for a while.
 fn alone() -> Den {
     let mut den = Den::new(None);
-    assert_eq!(welcomed(&den.join_on(1, terms(1, Some(5)), None), 1).0, Some(Seat(5)));
+    assert_eq!(welcomed(&den.join_on(1, assignment(1, Some(5)), None), 1).0, Some(Seat(5)));
     run(&mut den, 60);
     den
 }
@@ -62,15 +62,15 @@ fn goings(came: &Came) -> Vec<String> {
 #[test]
 fn what_was_decided_counts_and_not_what_the_link_says() {
     let mut den = Den::new(None);
-    let came = den.join_on(1, terms(1, Some(5)), None);
+    let came = den.join_on(1, assignment(1, Some(5)), None);
     assert_eq!(welcomed(&came, 1).0, Some(Seat(5)));
     assert_eq!(goings(&came), ["player 1 sits on 5"], "it begins with one");
     let facts = den.facts.clone().unwrap();
     assert_eq!((&*facts.game, facts.rate), ("den", TickRate::hz(60)));
     assert_eq!((facts.setup, facts.seed, facts.seats, facts.listed), (vec![1, 2, 3], 7, SEATS, true));
-    let came = den.join_on(2, terms(2, None), None);
+    let came = den.join_on(2, assignment(2, None), None);
     assert_eq!(welcomed(&came, 2).0, None, "watches");
-    let came = den.join_on(3, terms(3, Some(SEATS)), None);
+    let came = den.join_on(3, assignment(3, Some(SEATS)), None);
     assert_eq!((came.refused(), came.closed), (vec![3], vec![]), "there is no such seat");
     assert_eq!(participants(&den), [(1, Some(1), Some(5)), (2, Some(2), None)]);
 }
@@ -78,28 +78,28 @@ fn what_was_decided_counts_and_not_what_the_link_says() {
 #[test]
 fn the_same_player_over_another_link_was_never_away() {
     let mut den = alone();
-    let came = den.join_on(2, terms(1, Some(5)), None);
+    let came = den.join_on(2, assignment(1, Some(5)), None);
     assert_eq!((welcomed(&came, 2).0, came.closed), (Some(Seat(5)), vec![Member(1)]));
     assert!(run(&mut den, 3).records.is_empty());
     // Nor within the tick in which the link was lost.
     den.leave(2);
-    assert_eq!(welcomed(&den.join_on(3, terms(1, Some(5)), None), 3).0, Some(Seat(5)));
+    assert_eq!(welcomed(&den.join_on(3, assignment(1, Some(5)), None), 3).0, Some(Seat(5)));
     assert!(run(&mut den, 3).records.is_empty());
     // Later it sits down again.
     den.leave(3);
     assert_eq!(goings(&run(&mut den, 60)), ["5 is left: TimedOut"]);
-    assert_eq!(goings(&den.join_on(4, terms(1, Some(5)), None)), ["player 1 sits on 5"]);
+    assert_eq!(goings(&den.join_on(4, assignment(1, Some(5)), None)), ["player 1 sits on 5"]);
 }
 
 #[test]
 fn who_comes_back_with_a_claim_is_sent_only_what_it_lacks_and_sits_where_it_was_decided() {
     let mut den = Den::new(None);
-    let (.., claim) = welcomed(&den.join_on(1, terms(1, Some(5)), None), 1);
+    let (.., claim) = welcomed(&den.join_on(1, assignment(1, Some(5)), None), 1);
     run(&mut den, 60);
     let resume = |have| Some(sametick_lockstep::message::Resume { claim, have: Tick(have) });
-    let came = den.join_on(2, terms(1, Some(5)), resume(20));
+    let came = den.join_on(2, assignment(1, Some(5)), resume(20));
     assert_eq!((welcomed(&came, 2).0, welcomed(&came, 2).1), (Some(Seat(5)), Tick(21)));
-    let came = den.join_on(3, terms(1, Some(0)), resume(30));
+    let came = den.join_on(3, assignment(1, Some(0)), resume(30));
     assert_eq!((welcomed(&came, 3).0, welcomed(&came, 3).1), (Some(Seat(0)), Tick(31)), "another seat");
     assert_eq!(came.closed, [Member(2)]);
     let all = goings(&came).into_iter().chain(goings(&run(&mut den, 2)));
@@ -112,7 +112,7 @@ fn who_comes_back_with_a_claim_is_sent_only_what_it_lacks_and_sits_where_it_was_
 #[test]
 fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
     let mut den = alone();
-    let came = den.join_on(2, terms(2, Some(5)), None);
+    let came = den.join_on(2, assignment(2, Some(5)), None);
     assert_eq!(came.closed, [Member(1)]);
     assert!(find_welcome(&came, 2).is_none() && came.refused().is_empty(), "waits for a tick");
     let came = run(&mut den, 1);
@@ -127,25 +127,25 @@ fn another_player_takes_a_seat_once_the_game_has_seen_it_left() {
 #[test]
 fn a_link_that_was_overtaken_ends_no_later_one() {
     let mut den = alone();
-    den.join_on(9, terms(1, Some(5)), None);
+    den.join_on(9, assignment(1, Some(5)), None);
     for seat in [Some(5), Some(4), None] {
-        let came = den.join_on(3, terms(1, seat), None);
+        let came = den.join_on(3, assignment(1, seat), None);
         let why = CAME_BACK.to_owned();
         assert_eq!(came.messages, [(Member(3), ToPeer::Refused { why })]);
         assert!(came.closed.is_empty());
     }
-    let came = den.join_on(4, terms(2, Some(5)), None);
+    let came = den.join_on(4, assignment(2, Some(5)), None);
     assert_eq!((came.refused(), came.closed.len()), (vec![4], 0));
 }
 
 #[test]
 fn players_change_seats_with_each_other() {
     let mut den = alone();
-    den.join_on(2, terms(2, Some(6)), None);
+    den.join_on(2, assignment(2, Some(6)), None);
     run(&mut den, 1);
-    let came = den.join_on(3, terms(1, Some(6)), None);
+    let came = den.join_on(3, assignment(1, Some(6)), None);
     assert_eq!(came.closed, [Member(1), Member(2)]);
-    den.join_on(4, terms(2, Some(5)), None);
+    den.join_on(4, assignment(2, Some(5)), None);
     run(&mut den, 2);
     assert_eq!(participants(&den), [(3, Some(1), Some(6)), (4, Some(2), Some(5))]);
 }
@@ -156,7 +156,7 @@ fn it_goes_on_until_it_is_ended() {
     den.leave(1);
     let ticks = run(&mut den, 60 * (LINGER_US / 1_000_000 + 5)).ticks.len();
     assert!(ticks > 800, "{ticks}");
-    den.join_on(2, terms(1, Some(5)), None);
+    den.join_on(2, assignment(1, Some(5)), None);
     den.handle(Input::Opened(Member(3), key(), SCHEMA));
     den.relay.handle(den.now, Input::End(key(), "enough"));
     let mut outputs = vec![];
@@ -169,7 +169,7 @@ fn it_goes_on_until_it_is_ended() {
     assert!(den.relay.session(*id).is_some_and(|session| session.history().last() > Tick(800)));
     assert_eq!((den.relay.find(&key()), den.relay.sessions().count()), (None, 0));
     // Another may have its name.
-    let came = den.join_on(5, terms(1, Some(0)), None);
+    let came = den.join_on(5, assignment(1, Some(0)), None);
     assert_eq!(welcomed(&came, 5).0, Some(Seat(0)));
     let ticks = run(&mut den, 60).ticks;
     assert!(ticks.windows(2).all(|pair| pair[1] == pair[0].next()) && ticks.len() > 40, "{ticks:?}");
@@ -185,20 +185,20 @@ fn who_is_looked_for_is_told_as_well_when_it_ends() {
 }
 
 #[test]
-fn after_a_restart_seats_are_theirs_by_terms_with_and_without_a_claim() {
+fn after_a_restart_seats_are_theirs_by_assignment_with_and_without_a_claim() {
     let life = live(200);
     let mut den = life.restarted(200);
     den.now = Time::from_micros(50_000);
-    assert!(den.join_on(11, terms(1, Some(0)), life.having(0, 190)).is_nothing());
+    assert!(den.join_on(11, assignment(1, Some(0)), life.having(0, 190)).is_nothing());
     // The other has lost its claim with its page. Nobody else is waited for.
-    let came = den.join_on(12, terms(2, Some(1)), None);
+    let came = den.join_on(12, assignment(2, Some(1)), None);
     assert_eq!((welcomed(&came, 11).0, welcomed(&came, 11).1), (Some(Seat(0)), Tick(191)));
     assert_eq!((welcomed(&came, 12).0, welcomed(&came, 12).1), (Some(Seat(1)), Tick(1)));
     let later = run(&mut den, 60);
     assert!(goings(&came).is_empty() && goings(&later).is_empty() && later.ticks.len() > 30);
     // Who had changed seats in the last moment sits where it was decided.
     let mut den = life.restarted(200);
-    den.join_on(11, terms(1, Some(3)), life.having(0, 190));
+    den.join_on(11, assignment(1, Some(3)), life.having(0, 190));
     let came = den.run_to(REPORTS_US);
     assert_eq!(
         (welcomed(&came, 11).0, goings(&came)),
@@ -208,8 +208,8 @@ fn after_a_restart_seats_are_theirs_by_terms_with_and_without_a_claim() {
     assert_eq!(goings(&left), ["0 is left: TimedOut", "1 is left: TimedOut"]);
     // Who comes twice waits once.
     let mut den = life.restarted(200);
-    den.join_on(11, terms(1, Some(0)), life.having(0, 190));
-    let came = den.join_on(12, terms(1, Some(0)), life.having(0, 190));
+    den.join_on(11, assignment(1, Some(0)), life.having(0, 190));
+    let came = den.join_on(12, assignment(1, Some(0)), life.having(0, 190));
     assert_eq!(came.closed, [Member(11)]);
     let came = den.run_to(REPORTS_US);
     assert_eq!((welcomed(&came, 12).0, came.closed.len()), (Some(Seat(0)), 0));
@@ -232,7 +232,7 @@ fn everybody_sits_where_it_was_decided_last() {
                         .filter(|seat| !links.iter().any(|(who, it)| *who != player && it.1 == Some(*seat)))
                         .collect();
                     let seat = rng.pick(&free).copied().filter(|_| rng.chance(5, 6));
-                    den.join_on(next, terms(player, seat), None);
+                    den.join_on(next, assignment(player, seat), None);
                     links.insert(player, (next, seat));
                     next += 1;
                 }
@@ -275,5 +275,5 @@ fn who_was_thrown_out_may_be_let_in_again() {
     let mut den = alone();
     den.handle(Input::Kick(Member(1), "out"));
     assert_eq!(goings(&run(&mut den, 1)), [format!("5 is left: {:?}", Leaving::Kicked)]);
-    assert_eq!(welcomed(&den.join_on(2, terms(1, Some(5)), None), 2).0, Some(Seat(5)));
+    assert_eq!(welcomed(&den.join_on(2, assignment(1, Some(5)), None), 2).0, Some(Seat(5)));
 }

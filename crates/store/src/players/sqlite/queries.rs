@@ -4,32 +4,32 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::super::storage::{CheckpointRow, Found, Known, PlaceRow, Question, TokenState};
 use super::super::words::{Kept, PlaceId, PlayerId, TokenHash, is_character};
-use super::pens::id;
+use super::writes::id;
 
 pub fn look_up(connection: &Connection, question: &Question) -> rusqlite::Result<Found> {
     let place = PlaceId::of(&question.game, &question.code);
-    let mut asking = Asking { connection, found: Found::default() };
+    let mut queries = Queries { connection, found: Found::default() };
     let player = match question.token {
         None => question.player,
-        Some(hash) => asking.token(hash, question.now_unix_s)?,
+        Some(hash) => queries.token(hash, question.now_unix_s)?,
     };
     if let Some(player) = player {
-        asking.found.checkpoint = asking.checkpoint(place, player)?;
-        asking.characters(player, &question.game)?;
-        asking.known(player)?;
+        queries.found.checkpoint = queries.checkpoint(place, player)?;
+        queries.characters(player, &question.game)?;
+        queries.known(player)?;
     }
     if question.with_place {
-        asking.found.place = asking.place(place)?;
+        queries.found.place = queries.place(place)?;
     }
-    Ok(asking.found)
+    Ok(queries.found)
 }
 
-struct Asking<'a> {
+struct Queries<'a> {
     connection: &'a Connection,
     found: Found,
 }
 
-impl Asking<'_> {
+impl Queries<'_> {
     /// Whose token it is, if it is good.
     fn token(&mut self, hash: TokenHash, now_unix_s: u64) -> rusqlite::Result<Option<PlayerId>> {
         let sql = "SELECT player, expires_unix_s, retired FROM tokens WHERE hash = ?1";

@@ -1,4 +1,4 @@
-//! What a player's own screen foresees is what the host comes to.
+//! What a player's own screen predicts is what the host comes to.
 
 use sametick_arena::build::BUILD_TICKS;
 use sametick_arena::{Action, Arena, Avatar, Event, Ground, Input, Kind, Own, Setup, Tile, UNIT, Walk};
@@ -27,7 +27,7 @@ fn act(own: &Own, tick: u32, rng: &mut Rng) -> Input {
     Input { walk, aim: rng.below(256) as u8, fire: rng.chance(1, 3), action, place: 0 }
 }
 
-/// Whether a shot, of which a screen foresees nothing, took something down.
+/// Whether a shot, of which a screen predicts nothing, took something down.
 fn something_fell(arena: &Arena) -> bool {
     let removed = arena.people.iter().any(|person| person.own.busy == BUILD_TICKS && person.own.removed);
     let gone = arena.happened.iter().filter(|event| matches!(event, Event::Destroyed { .. })).count();
@@ -35,7 +35,7 @@ fn something_fell(arena: &Arena) -> bool {
 }
 
 #[test]
-fn alone_a_player_foresees_everything_exactly() {
+fn alone_a_player_predicts_everything_exactly() {
     let (mut right, mut fallen, mut built) = (0, 0, 0);
     for seed in 0..20 {
         let setup = Setup { seed, size: 16, bots: 0, seats: 1, points: 0, rocks: true, rounds: false };
@@ -60,12 +60,12 @@ fn alone_a_player_foresees_everything_exactly() {
             built += u32::from(own.built);
         }
     }
-    println!("{right} ticks foreseen, {fallen} times something was shot down, {built} structures seen");
+    println!("{right} ticks predicted, {fallen} times something was shot down, {built} structures seen");
     assert!(right > 10_000 && built > 1000);
 }
 
 #[test]
-fn in_a_crowd_the_next_tick_is_foreseen_with_all_its_pushing() {
+fn in_a_crowd_the_next_tick_is_predicted_with_all_its_pushing() {
     let setup = Setup { seed: 4, size: 16, bots: 0, seats: 40, points: 0, rocks: true, rounds: false };
     let (mut arena, mut rng, mut inputs) = (Arena::new(&setup), Rng::new(4), Inputs::new());
     let (mut pushed, mut seen) = (0, 0);
@@ -93,7 +93,7 @@ fn in_a_crowd_the_next_tick_is_foreseen_with_all_its_pushing() {
             pushed += u32::from(arena.at_seat(row.seat).unwrap().push != [0, 0]);
         }
     }
-    println!("{seen} foreseen, {pushed} of them pushed");
+    println!("{seen} predicted, {pushed} of them pushed");
     assert!(seen > 5000 && pushed > 300);
 }
 

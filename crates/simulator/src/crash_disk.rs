@@ -17,9 +17,9 @@ const SECTOR_BYTES: usize = 512;
 
 /// A disk, registered with SQLite under a name.
 ///
-/// SQLite keeps what is registered with it for good: have one, and [`wipe`](Platter::wipe) it.
+/// SQLite keeps what is registered with it for good: have one, and [`wipe`](CrashDisk::wipe) it.
 #[derive(Clone)]
-pub struct Platter(Arc<Mutex<Files>>);
+pub struct CrashDisk(Arc<Mutex<Files>>);
 
 #[derive(Default)]
 struct Files {
@@ -51,12 +51,12 @@ enum Change {
     Resize(usize),
 }
 
-impl Platter {
+impl CrashDisk {
     /// An empty disk that SQLite knows by this name.
-    pub fn register(name: &str) -> Platter {
-        let platter = Platter(Arc::default());
-        sqlite_vfs::register(name, platter.clone(), false).expect("no other disk has this name");
-        platter
+    pub fn register(name: &str) -> CrashDisk {
+        let crash_disk = CrashDisk(Arc::default());
+        sqlite_vfs::register(name, crash_disk.clone(), false).expect("no other disk has this name");
+        crash_disk
     }
 
     /// Nothing is on it, and it works.
@@ -231,13 +231,13 @@ fn sectors(offset: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> 
 
 /// An open file.
 pub struct Handle {
-    platter: Platter,
+    crash_disk: CrashDisk,
     name: String,
     kind: OpenKind,
     lock: LockKind,
 }
 
-impl Vfs for Platter {
+impl Vfs for CrashDisk {
     type Handle = Handle;
 
     fn open(&self, name: &str, options: OpenOptions) -> io::Result<Handle> {
@@ -248,7 +248,12 @@ impl Vfs for Platter {
             OpenAccess::CreateNew if exists => return Err(io::ErrorKind::AlreadyExists.into()),
             _ => drop(files.files.entry(name.to_owned()).or_default()),
         }
-        Ok(Handle { platter: self.clone(), name: name.to_owned(), kind: options.kind, lock: LockKind::None })
+        Ok(Handle {
+            crash_disk: self.clone(),
+            name: name.to_owned(),
+            kind: options.kind,
+            lock: LockKind::None,
+        })
     }
 
     fn delete(&self, name: &str) -> io::Result<()> {
@@ -287,11 +292,11 @@ impl DatabaseHandle for Handle {
     type WalIndex = WalDisabled;
 
     fn size(&self) -> io::Result<u64> {
-        Ok(self.platter.operate()?.file(&self.name)?.seen.len() as u64)
+        Ok(self.crash_disk.operate()?.file(&self.name)?.seen.len() as u64)
     }
 
     fn read_exact_at(&mut self, out: &mut [u8], offset: u64) -> io::Result<()> {
-        let mut files = self.platter.operate()?;
+        let mut files = self.crash_disk.operate()?;
         let seen = &files.file(&self.name)?.seen;
         let rest = usize::try_from(offset).ok().and_then(|at| seen.get(at..)).unwrap_or(&[]);
         let count = rest.len().min(out.len());
@@ -303,18 +308,18 @@ impl DatabaseHandle for Handle {
 
     fn write_all_at(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let offset = usize::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let mut files = self.platter.operate()?;
+        let mut files = self.crash_disk.operate()?;
         files.file(&self.name)?.change(Change::Write { offset, bytes: bytes.to_vec() });
         Ok(())
     }
 
     fn sync(&mut self, _data_only: bool) -> io::Result<()> {
-        self.platter.sync(&self.name, self.kind)
+        self.crash_disk.sync(&self.name, self.kind)
     }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {
         let len = usize::try_from(len).map_err(|_| io::ErrorKind::InvalidInput)?;
-        self.platter.operate()?.file(&self.name)?.change(Change::Resize(len));
+        self.crash_disk.operate()?.file(&self.name)?.change(Change::Resize(len));
         Ok(())
     }
 

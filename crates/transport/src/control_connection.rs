@@ -1,4 +1,4 @@
-//! Trunks: connections between our own processes. Whole messages over TCP, sealed with a key that both sides have; who does not have
+//! ControlConnections: connections between our own processes. Whole messages over TCP, sealed with a key that both sides have; who does not have
 //! it learns nothing, not even what listens.
 //!
 //! ```text
@@ -21,12 +21,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use crate::bell::Bell;
-use crate::places::Places;
+use crate::connection_slots::ConnectionSlots;
+use crate::hub_waker::HubWaker;
 use crate::tasks::Running;
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
-const PROLOGUE: &[u8] = b"sametick trunk 1";
+const PROLOGUE: &[u8] = b"sametick connection 1";
 
 /// The longest message: what a host with a thousand sessions says of itself.
 pub const MAX_MESSAGE: usize = 1 << 20;
@@ -59,60 +59,64 @@ const MAX_CALL_AGAIN: Duration = Duration::from_secs(2);
 const MAX_WAITING: usize = 4_096;
 
 /// What both sides have: 256 random bits.
-pub type TrunkKey = [u8; 32];
+pub type ControlKey = [u8; 32];
 
-/// A trunk. A number is never used again.
+/// A connection. A number is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TrunkId(pub u64);
+pub struct ControlId(pub u64);
 
-/// What happens on trunks.
+/// What happens on connections.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// Somebody with the key is there.
-    Opened(TrunkId),
+    Opened(ControlId),
     /// They said something.
-    Message(TrunkId, Vec<u8>),
+    Message(ControlId, Vec<u8>),
     /// They are not there any more.
-    Closed(TrunkId),
+    Closed(ControlId),
 }
 
 enum Report {
-    Opened(TrunkId, mpsc::Sender<Vec<u8>>),
-    Message(TrunkId, Vec<u8>),
-    Closed(TrunkId),
+    Opened(ControlId, mpsc::Sender<Vec<u8>>),
+    Message(ControlId, Vec<u8>),
+    Closed(ControlId),
 }
 
 /// Where connections say what happens.
 #[derive(Clone)]
-struct Desk {
-    key: TrunkKey,
+struct Reporter {
+    key: ControlKey,
     reports: mpsc::Sender<Report>,
-    bell: Bell,
+    waker: HubWaker,
     next: Arc<AtomicU64>,
 }
 
-/// The trunks of a process, from one listener or one caller. Dropped, all of them end.
-pub struct Trunks {
+/// The connections of a process, from one listener or one caller. Dropped, all of them end.
+pub struct ControlConnections {
     reports: mpsc::Receiver<Report>,
-    open: HashMap<TrunkId, mpsc::Sender<Vec<u8>>>,
+    open: HashMap<ControlId, mpsc::Sender<Vec<u8>>>,
     _task: Running,
 }
 
-impl Trunks {
-    /// Takes calls. The bell is rung when there is something to [poll](Trunks::poll).
-    pub fn listen(listener: TcpListener, key: TrunkKey, bell: Bell) -> Trunks {
-        Trunks::run(key, bell, |desk| Running::spawn(accept(listener, desk)))
+impl ControlConnections {
+    /// Takes calls. The waker is rung when there is something to [poll](ControlConnections::poll).
+    pub fn listen(listener: TcpListener, key: ControlKey, waker: HubWaker) -> ControlConnections {
+        ControlConnections::run(key, waker, |desk| Running::spawn(accept(listener, desk)))
     }
 
     /// Calls, again and again, wherever `where_to` says at that moment.
-    pub fn call(where_to: impl Fn() -> Option<String> + Send + 'static, key: TrunkKey, bell: Bell) -> Trunks {
-        Trunks::run(key, bell, |desk| Running::spawn(keep_calling(where_to, desk)))
+    pub fn call(
+        where_to: impl Fn() -> Option<String> + Send + 'static,
+        key: ControlKey,
+        waker: HubWaker,
+    ) -> ControlConnections {
+        ControlConnections::run(key, waker, |desk| Running::spawn(keep_calling(where_to, desk)))
     }
 
-    fn run(key: TrunkKey, bell: Bell, start: impl FnOnce(Desk) -> Running) -> Trunks {
+    fn run(key: ControlKey, waker: HubWaker, start: impl FnOnce(Reporter) -> Running) -> ControlConnections {
         let (sender, reports) = mpsc::channel(MAX_WAITING);
-        let task = start(Desk { key, reports: sender, bell, next: Arc::default() });
-        Trunks { reports, open: HashMap::new(), _task: task }
+        let task = start(Reporter { key, reports: sender, waker, next: Arc::default() });
+        ControlConnections { reports, open: HashMap::new(), _task: task }
     }
 
     /// What has happened.
@@ -131,7 +135,7 @@ impl Trunks {
     }
 
     /// Says something, if somebody is there. Whoever does not take it in time is not heard of again.
-    pub fn send(&mut self, id: TrunkId, message: Vec<u8>) {
+    pub fn send(&mut self, id: ControlId, message: Vec<u8>) {
         if let Some(outbox) = self.open.get(&id)
             && outbox.try_send(message).is_err()
         {
@@ -140,7 +144,7 @@ impl Trunks {
     }
 
     /// Ends one.
-    pub fn close(&mut self, id: TrunkId) {
+    pub fn close(&mut self, id: ControlId) {
         self.open.remove(&id);
     }
 
@@ -161,21 +165,21 @@ impl Trunks {
     }
 
     /// Those that are open.
-    pub fn ids(&self) -> Vec<TrunkId> {
+    pub fn ids(&self) -> Vec<ControlId> {
         self.open.keys().copied().collect()
     }
 }
 
-impl Desk {
+impl Reporter {
     async fn report(&self, report: Report) -> bool {
         let is_taken = self.reports.send(report).await.is_ok();
-        self.bell.ring();
+        self.waker.ring();
         is_taken
     }
 }
 
-async fn accept(listener: TcpListener, desk: Desk) {
-    let places = Places::at_most(MAX_HANDSHAKES, MAX_HANDSHAKES_EACH);
+async fn accept(listener: TcpListener, desk: Reporter) {
+    let places = ConnectionSlots::at_most(MAX_HANDSHAKES, MAX_HANDSHAKES_EACH);
     let mut running: Vec<Running> = Vec::new();
     loop {
         let Ok((stream, from)) = listener.accept().await else {
@@ -196,7 +200,7 @@ async fn accept(listener: TcpListener, desk: Desk) {
     }
 }
 
-async fn keep_calling(where_to: impl Fn() -> Option<String>, desk: Desk) {
+async fn keep_calling(where_to: impl Fn() -> Option<String>, desk: Reporter) {
     let mut pause = CALL_AGAIN;
     loop {
         let address = where_to();
@@ -219,7 +223,7 @@ async fn keep_calling(where_to: impl Fn() -> Option<String>, desk: Desk) {
 /// Makes sure that both sides have the key.
 async fn shake(
     mut stream: TcpStream,
-    key: &TrunkKey,
+    key: &ControlKey,
     is_caller: bool,
 ) -> io::Result<(TcpStream, StatelessTransportState)> {
     let stranger = |error: snow::Error| io::Error::new(io::ErrorKind::PermissionDenied, error.to_string());
@@ -248,9 +252,9 @@ async fn shake(
     Ok((stream, state.into_stateless_transport_mode().map_err(stranger)?))
 }
 
-/// Runs a trunk until either side ends it.
-async fn serve(stream: TcpStream, seal: StatelessTransportState, desk: &Desk) {
-    let id = TrunkId(desk.next.fetch_add(1, Ordering::Relaxed));
+/// Runs a connection until either side ends it.
+async fn serve(stream: TcpStream, seal: StatelessTransportState, desk: &Reporter) {
+    let id = ControlId(desk.next.fetch_add(1, Ordering::Relaxed));
     let (outbox, inbox) = mpsc::channel(MAX_WAITING);
     if !desk.report(Report::Opened(id, outbox)).await {
         return;
@@ -266,8 +270,8 @@ async fn serve(stream: TcpStream, seal: StatelessTransportState, desk: &Desk) {
 async fn read(
     mut stream: OwnedReadHalf,
     seal: &StatelessTransportState,
-    id: TrunkId,
-    desk: &Desk,
+    id: ControlId,
+    desk: &Reporter,
 ) -> io::Result<()> {
     let (mut message, mut plain) = (Vec::new(), vec![0; MAX_PIECE + 1]);
     let mut piece = vec![0; MAX_PIECE + 1 + SEAL_LEN];
@@ -332,30 +336,30 @@ mod tests {
 
     use super::*;
 
-    const KEY: TrunkKey = [7; 32];
+    const KEY: ControlKey = [7; 32];
 
-    async fn listen() -> (Trunks, String) {
+    async fn listen() -> (ControlConnections, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        (Trunks::listen(listener, KEY, Bell::default()), address)
+        (ControlConnections::listen(listener, KEY, HubWaker::default()), address)
     }
 
-    fn call(address: &str, key: TrunkKey) -> Trunks {
+    fn call(address: &str, key: ControlKey) -> ControlConnections {
         let address = address.to_owned();
-        Trunks::call(move || Some(address.clone()), key, Bell::default())
+        ControlConnections::call(move || Some(address.clone()), key, HubWaker::default())
     }
 
-    async fn next(trunks: &mut Trunks) -> Event {
+    async fn next(connections: &mut ControlConnections) -> Event {
         loop {
-            if let Some(event) = trunks.poll() {
+            if let Some(event) = connections.poll() {
                 return event;
             }
             tokio::task::yield_now().await;
         }
     }
 
-    async fn opened(trunks: &mut Trunks) -> TrunkId {
-        let Event::Opened(id) = next(trunks).await else { panic!("not opened") };
+    async fn opened(connections: &mut ControlConnections) -> ControlId {
+        let Event::Opened(id) = next(connections).await else { panic!("not opened") };
         id
     }
 
@@ -384,7 +388,7 @@ mod tests {
         assert!(answer.is_empty());
         // Whoever has it comes in, before anybody else was heard of.
         let mut caller = call(&address, KEY);
-        assert_eq!(opened(&mut listener).await, TrunkId(0));
+        assert_eq!(opened(&mut listener).await, ControlId(0));
         opened(&mut caller).await;
     }
 
@@ -395,9 +399,9 @@ mod tests {
         let (first, here) = (opened(&mut caller).await, opened(&mut listener).await);
         drop(listener);
         assert_eq!(next(&mut caller).await, Event::Closed(first));
-        assert_eq!(here, TrunkId(0));
+        assert_eq!(here, ControlId(0));
         let listening = TcpListener::bind(&address).await.unwrap();
-        let mut listener = Trunks::listen(listening, KEY, Bell::default());
+        let mut listener = ControlConnections::listen(listening, KEY, HubWaker::default());
         let (second, here) = (opened(&mut caller).await, opened(&mut listener).await);
         assert!(second > first);
         drop(caller);

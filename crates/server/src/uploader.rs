@@ -13,11 +13,11 @@ use std::time::Duration;
 use sametick_sim::Tick;
 use sametick_store::log::LogReader;
 use sametick_store::saves::{
-    ColdError, ColdLog, FolderShelf, Outcome, Piece, Place, Retention, Save, SaveInfo, SaveSync, SessionKey,
-    Shelf, Todo, Trouble, retain,
+    ColdError, ColdLog, FolderStore, ObjectStore, Outcome, Piece, Place, Retention, Save, SaveInfo, SaveSync,
+    SessionKey, StoreError, Todo, retain,
 };
-use sametick_transport::bell::Bell;
 use sametick_transport::clock::{Clock, random, unix_ms};
+use sametick_transport::hub_waker::HubWaker;
 use sametick_wire::backoff::Backoff;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinSet, LocalSet};
@@ -48,7 +48,7 @@ enum Job {
 /// A place to bring saves to.
 #[derive(Clone)]
 struct Target {
-    shelf: Arc<dyn Shelf>,
+    store: Arc<dyn ObjectStore>,
     name: String,
     /// The data folder: what is there is saved.
     is_local: bool,
@@ -57,35 +57,35 @@ struct Target {
 }
 
 /// The thread that carries saves.
-pub(crate) struct Courier {
+pub(crate) struct Uploader {
     jobs: Option<mpsc::UnboundedSender<Job>>,
     saved: Receiver<(recorder::Place, Tick)>,
     thread: Option<JoinHandle<bool>>,
 }
 
-impl Courier {
-    /// One that brings saves to the data folder, and to another place if there is one. The bell is rung when a save is there.
+impl Uploader {
+    /// One that brings saves to the data folder, and to another place if there is one. The waker is rung when a save is there.
     pub fn start(
         data: &Path,
         store: Option<&Place>,
         keep: Retention,
-        bell: Bell,
-    ) -> Result<Courier, Trouble> {
-        let local = Arc::new(FolderShelf::open(data)?) as Arc<dyn Shelf>;
-        let mut shelves = vec![(local, data.display().to_string(), true)];
+        waker: HubWaker,
+    ) -> Result<Uploader, StoreError> {
+        let local = Arc::new(FolderStore::open(data)?) as Arc<dyn ObjectStore>;
+        let mut stores = vec![(local, data.display().to_string(), true)];
         if let Some(place) = store.filter(|place| !is_folder(place, data)) {
-            shelves.push((place.open()?, place.to_string(), false));
+            stores.push((place.open()?, place.to_string(), false));
         }
         let (jobs, todo) = mpsc::unbounded_channel();
         let (news, saved) = std::sync::mpsc::channel();
         let (data, clock) = (data.to_owned(), Clock::start());
-        let thread = std::thread::Builder::new().name("courier".into()).spawn(move || {
-            let target = |(shelf, name, is_local)| Target { shelf, name, is_local, is_tidied: Rc::default() };
-            let targets = shelves.into_iter().map(target).collect();
-            Rounds { targets, data, keep, clock, news, bell }.run(todo)
+        let thread = std::thread::Builder::new().name("uploader".into()).spawn(move || {
+            let target = |(store, name, is_local)| Target { store, name, is_local, is_tidied: Rc::default() };
+            let targets = stores.into_iter().map(target).collect();
+            Rounds { targets, data, keep, clock, news, waker }.run(todo)
         });
-        let thread = thread.map_err(|error| Trouble(format!("no thread for saves: {error}")))?;
-        Ok(Courier { jobs: Some(jobs), saved, thread: Some(thread) })
+        let thread = thread.map_err(|error| StoreError(format!("no thread for saves: {error}")))?;
+        Ok(Uploader { jobs: Some(jobs), saved, thread: Some(thread) })
     }
 
     /// What is to be called to have a save brought to where it is kept. Never waits.
@@ -146,7 +146,7 @@ struct Rounds {
     keep: Retention,
     clock: Clock,
     news: Sender<(recorder::Place, Tick)>,
-    bell: Bell,
+    waker: HubWaker,
 }
 
 impl Rounds {
@@ -177,7 +177,7 @@ impl Rounds {
                             let (sender, newest) = watch::channel(packed.clone());
                             let log = self.data.join(packed.key.log());
                             let way = Way { target: target.clone(), log, clock: self.clock };
-                            let news = target.is_local.then(|| (self.news.clone(), self.bell.clone()));
+                            let news = target.is_local.then(|| (self.news.clone(), self.waker.clone()));
                             under_way.spawn_local(way.carry(newest, news));
                             sender
                         });
@@ -228,7 +228,7 @@ fn pack(id: recorder::Place, key: SessionKey, save: Save) -> Option<Arc<Packed>>
 }
 
 async fn tidy(target: &Target, keep: Retention, running: &BTreeSet<SessionKey>) {
-    match retain(&*target.shelf, keep, running, unix_ms()).await {
+    match retain(&*target.store, keep, running, unix_ms()).await {
         Ok(deleted) => deleted.iter().for_each(|key| {
             tracing::info!(session = key.id(), place = target.name, "an old session was deleted");
         }),
@@ -250,7 +250,7 @@ impl Way {
     async fn carry(
         self,
         mut newest: watch::Receiver<Arc<Packed>>,
-        news: Option<(Sender<(recorder::Place, Tick)>, Bell)>,
+        news: Option<(Sender<(recorder::Place, Tick)>, HubWaker)>,
     ) {
         loop {
             let packed = newest.borrow_and_update().clone();
@@ -260,10 +260,10 @@ impl Way {
             let Some(outcome) = self.bring(&packed, &mut newest).await else { continue };
             tell(&self.target, &packed, &outcome);
             let is_kept = matches!(outcome, Outcome::Written | Outcome::AlreadyThere);
-            if let Some((saved, bell)) = news.as_ref().filter(|_| is_kept) {
+            if let Some((saved, waker)) = news.as_ref().filter(|_| is_kept) {
                 // The server may have stopped meanwhile.
                 let _ = saved.send((packed.id, packed.info.tick));
-                bell.ring();
+                waker.ring();
             }
             if newest.changed().await.is_err() {
                 return;
@@ -278,7 +278,7 @@ impl Way {
         let (place, session) = (&target.name, packed.key.id());
         let mut is_told = false;
         loop {
-            while sync.advance(&*target.shelf, &packed.key.save(), &packed.bytes, &|| clock.now()).await {}
+            while sync.advance(&*target.store, &packed.key.save(), &packed.bytes, &|| clock.now()).await {}
             let until = match sync.todo(clock.now()) {
                 Todo::Done(outcome) => return Some(outcome),
                 Todo::WaitUntil(until) => clock.instant(until).into(),
@@ -312,11 +312,11 @@ impl Way {
                 Ok(()) => return,
                 // Somebody else was quicker: there is less to do.
                 Err(ColdError::Elsewhere { .. }) if races < MAX_RACES => races += 1,
-                Err(ColdError::Trouble(why)) if !is_told => {
+                Err(ColdError::Store(why)) if !is_told => {
                     tracing::warn!(session, place, %why, "a log could not be brought; it is tried again");
                     is_told = true;
                 }
-                Err(ColdError::Trouble(_)) => {}
+                Err(ColdError::Store(_)) => {}
                 Err(why) => return tracing::error!(session, place, %why, "a log is not brought any further"),
             }
             tokio::time::sleep_until(self.clock.instant(backoff.next(self.clock.now())).into()).await;
@@ -324,14 +324,14 @@ impl Way {
     }
 
     async fn append_log(&self, key: &SessionKey) -> Result<(), ColdError> {
-        let file =
-            std::fs::read(&self.log).map_err(|error| Trouble(format!("{}: {error}", self.log.display())))?;
+        let file = std::fs::read(&self.log)
+            .map_err(|error| StoreError(format!("{}: {error}", self.log.display())))?;
         let (tail, header_first) = {
             let reader = LogReader::open(&file[..])?;
             (reader.tail(), reader.header().first_tick)
         };
         let local = &file[..usize::try_from(tail.valid_bytes).unwrap_or(file.len()).min(file.len())];
-        let cold = ColdLog::new(&*self.target.shelf, key);
+        let cold = ColdLog::new(&*self.target.store, key);
         let agrees = cold.agrees_with(local).await?;
         let there = if agrees { cold.bytes().await? } else { 0 };
         let (before, bytes) = local.split_at(usize::try_from(there).unwrap_or(usize::MAX).min(local.len()));

@@ -84,7 +84,7 @@ impl Clock {
 }
 
 /// Somebody on a seat.
-pub(crate) struct Chair {
+pub(crate) struct SeatSlot {
     pub member: Member,
     /// Who that is, if it is known.
     pub player: Option<PlayerId>,
@@ -99,9 +99,9 @@ pub(crate) struct Chair {
     omissions: u32,
 }
 
-impl Chair {
-    pub fn new(member: Member, player: Option<PlayerId>) -> Chair {
-        Chair {
+impl SeatSlot {
+    pub fn new(member: Member, player: Option<PlayerId>) -> SeatSlot {
+        SeatSlot {
             member,
             player,
             joined: true,
@@ -114,8 +114,8 @@ impl Chair {
     }
 
     /// Of a player who sat there before the host was, and has not come back yet.
-    pub fn absent() -> Chair {
-        Chair { joined: false, ..Chair::new(ABSENT, None) }
+    pub fn absent() -> SeatSlot {
+        SeatSlot { joined: false, ..SeatSlot::new(ABSENT, None) }
     }
 
     /// Whether its player was there before the host was, and has not come back yet.

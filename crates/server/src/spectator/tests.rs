@@ -1,11 +1,11 @@
 //! A relay, somebody who sits there and does nothing, and whoever plays along.
 
 use postcard_schema::Schema;
+use sametick_lockstep::assignment::SeatAssignment;
 use sametick_lockstep::message::{self, Join, ToRelay};
 use sametick_lockstep::relay::{Found, Input, Kept, Output, Relay, RelayConfig, SessionKey};
 use sametick_lockstep::rows::Opaque;
 use sametick_lockstep::session::{Facts, SessionId};
-use sametick_lockstep::terms::Terms;
 use sametick_pong::Pong;
 use sametick_sim::contest::{Contest, Outcome, SeatGroup, Wanted};
 use sametick_sim::{BuildId, Game, Inputs, SchemaHash, Seat, StateHash, Tick, TickRate, Time, to_canonical};
@@ -13,7 +13,7 @@ use sametick_wire::identity::PlayerId;
 use sametick_wire::{Channel, Member};
 use serde::{Deserialize, Serialize};
 
-use super::{Follower, Told};
+use super::{Spectator, Told};
 use crate::games;
 use crate::games::Games;
 
@@ -56,7 +56,7 @@ fn known() -> Games {
 
 struct Stage {
     relay: Relay,
-    follower: Follower,
+    follower: Spectator,
     now: Time,
     key: SessionKey,
     /// What is found, once it is looked for.
@@ -71,18 +71,18 @@ impl Stage {
         let config = RelayConfig { finds: true, ..RelayConfig::default() };
         let key = SessionKey { build: G::BUILD, name: "den".into() };
         let (begun, rows, told) = Default::default();
-        let (relay, follower) = (Relay::new(config), Follower::new(known()));
+        let (relay, follower) = (Relay::new(config), Spectator::new(known()));
         Stage { relay, follower, now: Time::ZERO, key, found, begun, rows, told }
     }
 
-    fn come<G: Contest>(&mut self, member: u64, terms: bool) {
+    fn come<G: Contest>(&mut self, member: u64, assignment: bool) {
         let member = Member(member);
         self.handle(Input::Opened(member, self.key.clone(), SchemaHash::from_bytes([3; SchemaHash::LEN])));
         let wanted = Wanted { seed: 7, seats: 2, scenario: Some("short"), difficulty: 11 };
         let setup = to_canonical(&G::setup(&wanted)).unwrap();
-        if terms {
+        if assignment {
             let (player, name) = (PlayerId(1), "ada".to_owned());
-            let terms = Terms {
+            let assignment = SeatAssignment {
                 player,
                 name,
                 seat: Some(Seat(0)),
@@ -93,7 +93,7 @@ impl Stage {
                 seats: 2,
                 listed: false,
             };
-            self.handle(Input::Assigned(member, terms));
+            self.handle(Input::Assigned(member, assignment));
         }
         let join = Join {
             game: G::NAME.into(),
@@ -212,7 +212,7 @@ fn a_game_that_fails_is_told_once() {
 }
 
 #[test]
-fn nobody_plays_along_without_terms() {
+fn nobody_plays_along_without_assignment() {
     let mut stage = Stage::new::<Brittle>(None);
     stage.come::<Brittle>(1, false);
     stage.run(200);

@@ -85,15 +85,15 @@ impl<K: Copy> Direction<K> {
 }
 
 /// Both directions of any number of links, each with a key.
-pub struct Trouble<K: Copy> {
+pub struct NetemCarrier<K: Copy> {
     incoming: Direction<K>,
     outgoing: Direction<K>,
 }
 
-impl<K: Copy> Trouble<K> {
+impl<K: Copy> NetemCarrier<K> {
     /// A bad network; the same seed does the same to the same bytes.
-    pub fn new(profile: Profile, seed: u64) -> Trouble<K> {
-        Trouble {
+    pub fn new(profile: Profile, seed: u64) -> NetemCarrier<K> {
+        NetemCarrier {
             incoming: Direction::new(profile, seed),
             outgoing: Direction::new(profile, seed.wrapping_add(2)),
         }

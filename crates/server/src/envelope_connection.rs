@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use sametick_session::message::Refusal;
 use sametick_session::pace::{Limit, Pace};
 use sametick_sim::Time;
-use sametick_transport::endpoint::{Talk, Words};
+use sametick_transport::endpoint::{RawEvent, RawMessage};
 use sametick_transport::hub::{Key, Links};
 use sametick_transport::websocket::MAX_MESSAGE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::plain;
 use crate::rooms::envelope::{Code, Command, Encoding, Fault, Incoming, Outgoing, encode, parse};
-use crate::rooms::told::Pong;
+use crate::rooms::outgoing::Pong;
+use crate::strict_json;
 
 /// The kinds of envelopes that lobby and sessions take.
 const ONLY_COMMANDS: &str = "here there are only command and ping";
@@ -36,7 +36,7 @@ impl Outgoing for Refused {
 }
 
 /// Somebody, and how they talk.
-pub(crate) struct Parley {
+pub(crate) struct EnvelopeConnection {
     key: Key,
     /// From where they come.
     pub ip: IpAddr,
@@ -44,18 +44,18 @@ pub(crate) struct Parley {
     pace: Pace,
 }
 
-impl Parley {
+impl EnvelopeConnection {
     /// Somebody has come.
-    pub fn new(key: Key, ip: IpAddr) -> Parley {
-        Parley { key, ip, encoding: Encoding::Json, pace: Pace::default() }
+    pub fn new(key: Key, ip: IpAddr) -> EnvelopeConnection {
+        EnvelopeConnection { key, ip, encoding: Encoding::Json, pace: Pace::default() }
     }
 
     /// What they want, if what they said is that. They are told what was wrong with it.
-    pub fn hear(&mut self, now: Time, links: &mut Links, talk: &Talk) -> Option<Command> {
-        let said = match talk {
-            Talk::Said(Words::Text(text)) => (Encoding::Json, text.as_bytes()),
-            Talk::Said(Words::Binary(bytes)) => (Encoding::MessagePack, &bytes[..]),
-            Talk::TooLong => {
+    pub fn hear(&mut self, now: Time, links: &mut Links, event: &RawEvent) -> Option<Command> {
+        let said = match event {
+            RawEvent::Said(RawMessage::Text(text)) => (Encoding::Json, text.as_bytes()),
+            RawEvent::Said(RawMessage::Binary(bytes)) => (Encoding::MessagePack, &bytes[..]),
+            RawEvent::TooLong => {
                 self.say(
                     links,
                     &Fault::new(Code::TooLarge, format!("a message has at most {MAX_MESSAGE} bytes")),
@@ -63,12 +63,12 @@ impl Parley {
                 links.hang_up(self.key);
                 return None;
             }
-            Talk::NoText => {
+            RawEvent::NoText => {
                 self.say(links, &Fault::new(Code::BadMessage, "a text frame has to be UTF-8"));
                 links.hang_up(self.key);
                 return None;
             }
-            Talk::Began { .. } | Talk::Ended(_) => return None,
+            RawEvent::Began { .. } | RawEvent::Ended(_) => return None,
         };
         self.encoding = said.0;
         match parse(said.0, said.1) {
@@ -126,7 +126,7 @@ pub(crate) fn asked<T: DeserializeOwned>(command: Command, feature: &str) -> Res
     if said != feature {
         return Err((seq, Code::UnknownFeature, format!("here the only feature is `{feature}`")));
     }
-    plain::read(json!({ "action": action, "payload": payload })).map_err(|why| {
+    strict_json::read(json!({ "action": action, "payload": payload })).map_err(|why| {
         let why = why.to_string();
         let is_action = why.starts_with("`action`: ") || why.starts_with(&format!("there is no {action:?}"));
         (seq, if is_action { Code::UnknownAction } else { Code::BadPayload }, why)

@@ -40,7 +40,7 @@ pub struct Arrivals {
 
 /// Somebody on a seat.
 #[derive(Clone, Debug)]
-pub struct Chair {
+pub struct SeatSlot {
     /// Who sits here.
     pub member: Member,
     /// Who that is, if whoever drives the relay has said so: then no claim makes anybody them.
@@ -68,10 +68,10 @@ pub struct Chair {
     newest: Option<(Time, i64)>,
 }
 
-impl Chair {
+impl SeatSlot {
     /// Somebody has just sat down.
-    pub fn new(member: Member, player: Option<PlayerId>) -> Box<Chair> {
-        Box::new(Chair {
+    pub fn new(member: Member, player: Option<PlayerId>) -> Box<SeatSlot> {
+        Box::new(SeatSlot {
             member,
             player,
             before: None,
@@ -89,10 +89,10 @@ impl Chair {
     }
 
     /// Somebody sat here before the relay was restarted.
-    pub fn vacated(sat: Option<Tick>) -> Box<Chair> {
-        let mut chair = Chair::new(Member(0), None);
-        (chair.vacant, chair.joining, chair.sat) = (true, false, sat);
-        chair
+    pub fn vacated(sat: Option<Tick>) -> Box<SeatSlot> {
+        let mut seat_slot = SeatSlot::new(Member(0), None);
+        (seat_slot.vacant, seat_slot.joining, seat_slot.sat) = (true, false, sat);
+        seat_slot
     }
 
     /// Whether it is there, and was at that tick.

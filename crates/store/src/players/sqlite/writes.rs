@@ -7,7 +7,7 @@ use super::super::words::{Kept, MAX_CHARACTER_BYTES, MAX_KEPT, PlaceId, PlayerId
 
 /// The statements, by what they do.
 #[derive(Clone, Copy)]
-enum Pen {
+enum WriteStatement {
     Checkpoint,
     Part,
     PartGone,
@@ -23,7 +23,7 @@ enum Pen {
     Active,
 }
 
-const PENS: usize = Pen::Active as usize + 1;
+const PENS: usize = WriteStatement::Active as usize + 1;
 
 /// What is done about rows of a player that make no sense: the same as what look-ups say meanwhile.
 const MENDING: [&str; 5] = [
@@ -38,45 +38,45 @@ const MENDING: [&str; 5] = [
     "INSERT INTO players (player, name, subject, unix_ms) VALUES (:player, '', NULL, 0) ON CONFLICT DO NOTHING",
 ];
 
-impl Pen {
+impl WriteStatement {
     fn sql(self) -> &'static str {
         match self {
-            Pen::Checkpoint => {
+            WriteStatement::Checkpoint => {
                 "INSERT INTO checkpoints (place, player, seat, tick, kept, unix_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                  ON CONFLICT DO UPDATE SET seat = excluded.seat, tick = excluded.tick, kept = excluded.kept,
                  unix_ms = excluded.unix_ms"
             }
-            Pen::Part => {
+            WriteStatement::Part => {
                 "INSERT INTO parts (place, part, kept) VALUES (?1, ?2, ?3)
                  ON CONFLICT DO UPDATE SET kept = excluded.kept"
             }
-            Pen::PartGone => "DELETE FROM parts WHERE place = ?1 AND part = ?2",
-            Pen::Place => {
+            WriteStatement::PartGone => "DELETE FROM parts WHERE place = ?1 AND part = ?2",
+            WriteStatement::Place => {
                 "INSERT INTO places (place, game, code, setup, seats, seed, listed, unix_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT DO UPDATE SET game = excluded.game, code = excluded.code, setup = excluded.setup,
                  seats = excluded.seats, seed = excluded.seed, listed = excluded.listed, unix_ms = excluded.unix_ms"
             }
-            Pen::PlaceGone => "DELETE FROM places WHERE place = ?1",
-            Pen::PartsGone => "DELETE FROM parts WHERE place = ?1",
-            Pen::CheckpointsGone => "DELETE FROM checkpoints WHERE place = ?1",
-            Pen::Player => {
+            WriteStatement::PlaceGone => "DELETE FROM places WHERE place = ?1",
+            WriteStatement::PartsGone => "DELETE FROM parts WHERE place = ?1",
+            WriteStatement::CheckpointsGone => "DELETE FROM checkpoints WHERE place = ?1",
+            WriteStatement::Player => {
                 "INSERT INTO players (player, name, subject, unix_ms) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT DO UPDATE SET name = excluded.name, subject = excluded.subject,
                  unix_ms = excluded.unix_ms"
             }
-            Pen::Token => {
+            WriteStatement::Token => {
                 "INSERT INTO tokens (hash, player, expires_unix_s) VALUES (?1, ?2, ?3)
                  ON CONFLICT DO UPDATE SET player = excluded.player, expires_unix_s = excluded.expires_unix_s,
                  retired = 0"
             }
-            Pen::Retire => "UPDATE tokens SET retired = 1 WHERE hash = ?1",
-            Pen::RetireAll => "UPDATE tokens SET retired = 1 WHERE player = ?1",
-            Pen::Profile => {
+            WriteStatement::Retire => "UPDATE tokens SET retired = 1 WHERE hash = ?1",
+            WriteStatement::RetireAll => "UPDATE tokens SET retired = 1 WHERE player = ?1",
+            WriteStatement::Profile => {
                 "INSERT INTO profiles (player, game, character, kept, unix_ms) VALUES (?1, ?2, ?3, ?4, ?5)
                  ON CONFLICT DO UPDATE SET kept = excluded.kept, unix_ms = excluded.unix_ms"
             }
-            Pen::Active => {
+            WriteStatement::Active => {
                 "INSERT INTO active (player, game, character) VALUES (?1, ?2, ?3)
                  ON CONFLICT DO UPDATE SET character = excluded.character"
             }
@@ -86,22 +86,25 @@ impl Pen {
 
 /// Writes all of it, in order.
 pub fn write_all(connection: &Connection, batch: &[Write]) -> rusqlite::Result<()> {
-    let mut pens = Pens { connection, taken: [const { None }; PENS] };
-    batch.iter().try_for_each(|write| pens.write(write))
+    let mut writes = WriteStatements { connection, taken: [const { None }; PENS] };
+    batch.iter().try_for_each(|write| writes.write(write))
 }
 
 /// Statements that were looked up once for a batch.
-struct Pens<'a> {
+struct WriteStatements<'a> {
     connection: &'a Connection,
     taken: [Option<CachedStatement<'a>>; PENS],
 }
 
-impl<'a> Pens<'a> {
-    fn pen(&mut self, pen: Pen) -> rusqlite::Result<&mut CachedStatement<'a>> {
-        let taken = &mut self.taken[pen as usize];
+impl<'a> WriteStatements<'a> {
+    fn write_statement(
+        &mut self,
+        write_statement: WriteStatement,
+    ) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        let taken = &mut self.taken[write_statement as usize];
         match taken {
             Some(statement) => Ok(statement),
-            None => Ok(taken.insert(self.connection.prepare_cached(pen.sql())?)),
+            None => Ok(taken.insert(self.connection.prepare_cached(write_statement.sql())?)),
         }
     }
 
@@ -110,39 +113,45 @@ impl<'a> Pens<'a> {
             Write::Checkpoint { place, player, seat, tick, kept, unix_ms } => {
                 let row =
                     params![id(*place), player.to_bytes(), seat, tick, kept.as_bytes(), signed(*unix_ms)];
-                self.pen(Pen::Checkpoint)?.execute(row)?;
+                self.write_statement(WriteStatement::Checkpoint)?.execute(row)?;
             }
             Write::Part { place, key, kept } => self.part(*place, *key, kept.as_ref())?,
             Write::Place { place, game, code, setup, seats, seed, listed, unix_ms } => {
                 let (seed, unix_ms) = (signed(*seed), signed(*unix_ms));
                 let row = params![id(*place), game, code, setup, seats, seed, listed, unix_ms];
-                self.pen(Pen::Place)?.execute(row)?;
+                self.write_statement(WriteStatement::Place)?.execute(row)?;
             }
             Write::Forget { place } => {
-                for pen in [Pen::PlaceGone, Pen::PartsGone, Pen::CheckpointsGone] {
-                    self.pen(pen)?.execute([id(*place)])?;
+                for write_statement in
+                    [WriteStatement::PlaceGone, WriteStatement::PartsGone, WriteStatement::CheckpointsGone]
+                {
+                    self.write_statement(write_statement)?.execute([id(*place)])?;
                 }
             }
             Write::Player { player, name, subject, unix_ms } => {
                 let row = params![player.to_bytes(), name, subject, signed(*unix_ms)];
-                self.pen(Pen::Player)?.execute(row)?;
+                self.write_statement(WriteStatement::Player)?.execute(row)?;
             }
             Write::Token { hash, player, expires_unix_s } => {
                 let row = params![hash.0, player.to_bytes(), signed(*expires_unix_s)];
-                self.pen(Pen::Token)?.execute(row)?;
+                self.write_statement(WriteStatement::Token)?.execute(row)?;
             }
             Write::Retire { hash } => {
-                self.pen(Pen::Retire)?.execute([hash.0])?;
+                self.write_statement(WriteStatement::Retire)?.execute([hash.0])?;
             }
             Write::RetireAll { player } => {
-                self.pen(Pen::RetireAll)?.execute([player.to_bytes()])?;
+                self.write_statement(WriteStatement::RetireAll)?.execute([player.to_bytes()])?;
             }
             Write::Profile { player, game, character, kept, unix_ms } => {
                 let row = params![player.to_bytes(), game, character, kept.as_bytes(), signed(*unix_ms)];
-                self.pen(Pen::Profile)?.execute(row)?;
+                self.write_statement(WriteStatement::Profile)?.execute(row)?;
             }
             Write::Active { player, game, character } => {
-                self.pen(Pen::Active)?.execute(params![player.to_bytes(), game, character])?;
+                self.write_statement(WriteStatement::Active)?.execute(params![
+                    player.to_bytes(),
+                    game,
+                    character
+                ])?;
             }
             Write::Mend { player, game } => self.mend(*player, game)?,
         }
@@ -151,8 +160,12 @@ impl<'a> Pens<'a> {
 
     fn part(&mut self, place: PlaceId, key: u32, kept: Option<&Kept>) -> rusqlite::Result<()> {
         match kept {
-            Some(kept) => self.pen(Pen::Part)?.execute(params![id(place), key, kept.as_bytes()])?,
-            None => self.pen(Pen::PartGone)?.execute(params![id(place), key])?,
+            Some(kept) => self.write_statement(WriteStatement::Part)?.execute(params![
+                id(place),
+                key,
+                kept.as_bytes()
+            ])?,
+            None => self.write_statement(WriteStatement::PartGone)?.execute(params![id(place), key])?,
         };
         Ok(())
     }

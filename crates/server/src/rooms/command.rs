@@ -7,7 +7,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Vis
 use serde::forward_to_deserialize_any;
 
 use super::envelope::{Code, Command, Fault};
-use crate::plain::{Rest, Strict, Wrong};
+use crate::strict_json::{Rest, Strict, Wrong};
 
 /// The game's command for what a script wants, as if it were `{feature: {action: payload}}`.
 pub fn command_of<C: DeserializeOwned>(wanted: Command) -> Result<C, Fault> {

@@ -31,7 +31,7 @@ pub struct Content {
 pub struct Tag {
     /// Its content.
     pub version: Version,
-    /// The tick that was said when it was put, where the shelf keeps that.
+    /// The tick that was said when it was put, where the store keeps that.
     pub tick: Option<Tick>,
 }
 
@@ -51,14 +51,14 @@ pub struct Listed {
     pub key: String,
     /// How long it is.
     pub bytes: u64,
-    /// When it was written last, by the clock of the shelf, in milliseconds of Unix time.
+    /// When it was written last, by the clock of the store, in milliseconds of Unix time.
     pub modified_unix_ms: u64,
 }
 
-/// The shelf does not work, or not now. It says what is wrong, for people.
+/// The store does not work, or not now. It says what is wrong, for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Trouble(pub String);
+pub struct StoreError(pub String);
 
 /// Why something was not put, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,16 +68,16 @@ pub enum PutError {
     Conflict,
     /// It was certainly not put.
     #[error("it was not written: {0}")]
-    Trouble(Trouble),
+    Failing(StoreError),
     /// It was put or not: there was no answer, or none that says so. Only reading tells.
     #[error("nobody knows whether it was written: {0}")]
-    MaybeDone(Trouble),
+    MaybeDone(StoreError),
 }
 
 /// Why something was not appended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {
-    /// Objects of this shelf cannot be appended to.
+    /// Objects of this store cannot be appended to.
     #[error("objects cannot be appended to here")]
     Unable,
     /// The object does not end where it was thought to, and what follows there is something else.
@@ -88,29 +88,29 @@ pub enum AppendError {
     },
     /// It was not appended, or not all of it is sure to be there: appending the same again is right.
     #[error("it was not appended: {0}")]
-    Trouble(Trouble),
+    Failing(StoreError),
 }
 
 /// A place for objects.
 ///
 /// Everything may fail at any time. Whoever puts decides what to do next by reading, never by the error alone: see
 /// [`SaveSync`](super::SaveSync).
-pub trait Shelf: fmt::Debug + Send + Sync {
+pub trait ObjectStore: fmt::Debug + Send + Sync {
     /// Looks at an object without reading it; nothing if there is none.
-    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, Trouble>>;
+    fn head<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Tag>, StoreError>>;
 
     /// Reads an object, whole; nothing if there is none.
-    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, Trouble>>;
+    fn get<'a>(&'a self, key: &'a str) -> Pending<'a, Result<Option<Content>, StoreError>>;
 
     /// Reads a part of an object, or what there is of it; nothing if there is no object.
     fn get_range<'a>(
         &'a self,
         key: &'a str,
         range: Range<u64>,
-    ) -> Pending<'a, Result<Option<Content>, Trouble>>;
+    ) -> Pending<'a, Result<Option<Content>, StoreError>>;
 
     /// Puts an object, all of it or nothing; when this returns it would survive a loss of power. The tick is kept beside it
-    /// where the shelf can do that.
+    /// where the store can do that.
     fn put<'a>(
         &'a self,
         key: &'a str,
@@ -120,12 +120,12 @@ pub trait Shelf: fmt::Debug + Send + Sync {
     ) -> Pending<'a, Result<Version, PutError>>;
 
     /// Every object whose key begins like this, in any order.
-    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, Trouble>>;
+    fn list<'a>(&'a self, prefix: &'a str) -> Pending<'a, Result<Vec<Listed>, StoreError>>;
 
     /// Takes an object away. That there is none is fine.
-    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), Trouble>>;
+    fn delete<'a>(&'a self, key: &'a str) -> Pending<'a, Result<(), StoreError>>;
 
-    /// Whether [`append`](Shelf::append) works here.
+    /// Whether [`append`](ObjectStore::append) works here.
     fn can_append(&self) -> bool {
         false
     }

@@ -13,9 +13,9 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use crate::endpoint::{Gone, LinkId, Talk, Words};
+use crate::connection_slots::ConnectionSlot;
+use crate::endpoint::{Gone, LinkId, RawEvent, RawMessage};
 use crate::pace::Pace;
-use crate::places::Place;
 use crate::tasks::{Event, LAST_WORDS, Reporter, Running};
 use crate::websocket::{
     IDLE, Io, MAX_MESSAGE, MESSAGE_BURST, MESSAGES_PER_SECOND, Reader, config, failed, open, write,
@@ -34,15 +34,15 @@ pub(crate) async fn serve_talk<S: Io>(
     early: Bytes,
     from: SocketAddr,
     target: String,
-    _place: Place,
+    _place: ConnectionSlot,
     reporter: &Reporter,
 ) -> Option<()> {
     let config = config().max_message_size(Some(MAX_READ)).max_frame_size(Some(MAX_READ));
     let (writer, reader) = open(stream, early, config).await;
     let (outbox, mut inbox) = reporter.connection();
     let link = reporter.new_link();
-    let talk = Talk::Began { from, target };
-    reporter.report(Event::Talk { link, talk, outbox: Some(outbox) }).await.then_some(())?;
+    let event = RawEvent::Began { from, target };
+    reporter.report(Event::RawEvent { link, event, outbox: Some(outbox) }).await.then_some(())?;
     let mut reading = Running::spawn(read(link, reader, reporter.clone()));
     let end = inbox.end();
     let why = tokio::select! {
@@ -58,17 +58,17 @@ pub(crate) async fn serve_talk<S: Io>(
 async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
     let mut pace = Pace::new(MESSAGES_PER_SECOND, MESSAGE_BURST);
     let why = loop {
-        let (talk, more) = match tokio::time::timeout(IDLE, reader.next()).await {
+        let (event, more) = match tokio::time::timeout(IDLE, reader.next()).await {
             Ok(Some(Ok(Message::Close(_))) | None) => break Gone::Closed,
             Ok(Some(Ok(message))) => (heard(message), true),
             // The stream is of no use any more, but whoever is at its other end can still be told so.
-            Ok(Some(Err(WsError::Capacity(_)))) => (Some(Talk::TooLong), false),
-            Ok(Some(Err(WsError::Utf8(_)))) => (Some(Talk::NoText), false),
+            Ok(Some(Err(WsError::Capacity(_)))) => (Some(RawEvent::TooLong), false),
+            Ok(Some(Err(WsError::Utf8(_)))) => (Some(RawEvent::NoText), false),
             Ok(Some(Err(error))) => break failed(&error),
             Err(_) => break Gone::Limit("nothing came for too long"),
         };
-        if let Some(talk) = talk {
-            let is_heard = reporter.report(Event::Talk { link, talk, outbox: None }).await;
+        if let Some(event) = event {
+            let is_heard = reporter.report(Event::RawEvent { link, event, outbox: None }).await;
             if !is_heard || !more {
                 return;
             }
@@ -80,17 +80,17 @@ async fn read<S: Io>(link: LinkId, mut reader: Reader<S>, reporter: Reporter) {
     reporter.report(Event::Gone { link, why }).await;
 }
 
-fn heard(message: Message) -> Option<Talk> {
+fn heard(message: Message) -> Option<RawEvent> {
     match message {
-        message if message.len() > MAX_MESSAGE => Some(Talk::TooLong),
-        Message::Text(text) => Some(Talk::Said(Words::Text(text.as_str().to_owned()))),
-        Message::Binary(bytes) => Some(Talk::Said(Words::Binary(bytes.into()))),
+        message if message.len() > MAX_MESSAGE => Some(RawEvent::TooLong),
+        Message::Text(text) => Some(RawEvent::Said(RawMessage::Text(text.as_str().to_owned()))),
+        Message::Binary(bytes) => Some(RawEvent::Said(RawMessage::Binary(bytes.into()))),
         // Pings and pongs are the library's business.
         _ => None,
     }
 }
 
-/// A talk that this side begins: a program that speaks another server's protocol of whole messages.
+/// a raw WebSocket that this side begins: a program that speaks another server's protocol of whole messages.
 pub struct Call(WebSocketStream<TcpStream>);
 
 impl Call {
@@ -103,20 +103,20 @@ impl Call {
     }
 
     /// Says something.
-    pub async fn say(&mut self, words: Words) -> io::Result<()> {
+    pub async fn say(&mut self, words: RawMessage) -> io::Result<()> {
         let message = match words {
-            Words::Text(text) => Message::text(text),
-            Words::Binary(bytes) => Message::binary(bytes),
+            RawMessage::Text(text) => Message::text(text),
+            RawMessage::Binary(bytes) => Message::binary(bytes),
         };
         self.0.send(message).await.map_err(io::Error::other)
     }
 
     /// What is said next; nothing once the other side has hung up.
-    pub async fn hear(&mut self) -> Option<Words> {
+    pub async fn hear(&mut self) -> Option<RawMessage> {
         loop {
             match self.0.next().await?.ok()? {
-                Message::Text(text) => return Some(Words::Text(text.as_str().to_owned())),
-                Message::Binary(bytes) => return Some(Words::Binary(bytes.into())),
+                Message::Text(text) => return Some(RawMessage::Text(text.as_str().to_owned())),
+                Message::Binary(bytes) => return Some(RawMessage::Binary(bytes.into())),
                 Message::Close(_) => return None,
                 _ => {}
             }

@@ -8,10 +8,10 @@ use sametick_wire::identity::PlayerId;
 
 use crate::message::Join;
 
-/// On which terms a link takes part, whatever its own join says. A player takes part over one link at a time, the latest, and sits
+/// On which assignment a link takes part, whatever its own join says. A player takes part over one link at a time, the latest, and sits
 /// exactly there or nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct SeatAssignment {
     /// Who it is.
     pub player: PlayerId,
     /// What they are called.
@@ -34,18 +34,18 @@ pub struct Terms {
 
 /// What somebody wants who joins a session.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct JoinRequest {
     pub join: Join,
     /// Who it is, if that was decided, and the rest with it.
     pub player: Option<PlayerId>,
 }
 
-impl Wish {
+impl JoinRequest {
     /// What a join asks for, or what was decided in its place. How it comes back is its own to say; what it brings is not: there
     /// the state is decided as well.
-    pub fn new(join: Join, terms: Option<Terms>) -> Wish {
-        let Some(terms) = terms else { return Wish { join, player: None } };
-        let Terms { player, name, seat, game, rate, setup, seed, seats, listed } = terms;
+    pub fn new(join: Join, assignment: Option<SeatAssignment>) -> JoinRequest {
+        let Some(assignment) = assignment else { return JoinRequest { join, player: None } };
+        let SeatAssignment { player, name, seat, game, rate, setup, seed, seats, listed } = assignment;
         let Join { commit, resume, .. } = join;
         let (watch, wait_for, rate) = (seat.is_none(), 1, rate.per_second() as u16);
         let bring = None;
@@ -64,11 +64,11 @@ impl Wish {
             resume,
             bring,
         };
-        Wish { join, player: Some(player) }
+        JoinRequest { join, player: Some(player) }
     }
 
     /// The same for a session that has begun.
-    pub fn without_setup(&self) -> Wish {
+    pub fn without_setup(&self) -> JoinRequest {
         let mut wish = self.clone();
         (wish.join.setup, wish.join.bring) = (Vec::new(), None);
         wish

@@ -11,20 +11,20 @@ use sametick_transport::clock::unix_ms;
 
 /// What is left of a session, and fits together: it can go on from here.
 #[derive(Debug)]
-pub(crate) struct Trail {
+pub(crate) struct RecoveredSession {
     /// What was said when it began.
     pub header: Header,
     /// Its newest save, if there is one that the log agrees with.
     pub save: Option<Save>,
     /// Its log, if it leads on from the save or from the beginning.
-    pub log: Option<Tape>,
+    pub log: Option<RecoveredLog>,
     /// Why something of it is of no use.
     pub flaw: Option<String>,
 }
 
 /// A log that was read.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct RecoveredLog {
     /// All of it.
     pub bytes: Vec<u8>,
     /// Where it ends.
@@ -33,9 +33,12 @@ pub(crate) struct Tape {
     pub restarts: u32,
 }
 
-impl Tape {
+impl RecoveredLog {
     /// Reads all of a log. Also says to what the state after a tick was saved, if the log knows.
-    fn read(bytes: Vec<u8>, saved: Option<Tick>) -> Result<(Header, Tape, Option<StateHash>), OpenError> {
+    fn read(
+        bytes: Vec<u8>,
+        saved: Option<Tick>,
+    ) -> Result<(Header, RecoveredLog, Option<StateHash>), OpenError> {
         let mut reader = LogReader::open(&bytes[..])?;
         let header = reader.header().clone();
         let (mut restarts, mut marked) = (0, None);
@@ -51,7 +54,7 @@ impl Tape {
         let valid = usize::try_from(position.offset()).unwrap_or(bytes.len());
         let mut bytes = bytes;
         bytes.truncate(valid);
-        Ok((header, Tape { bytes, position, restarts }, marked))
+        Ok((header, RecoveredLog { bytes, position, restarts }, marked))
     }
 
     /// The last tick that holds.
@@ -60,10 +63,10 @@ impl Tape {
     }
 }
 
-impl Trail {
+impl RecoveredSession {
     /// What can be used of a log and a save. Nothing if nothing can, or none of it is of a session of this name; the error
     /// says why.
-    pub fn new(name: &str, log: Option<Vec<u8>>, save: Option<Save>) -> Result<Trail, String> {
+    pub fn new(name: &str, log: Option<Vec<u8>>, save: Option<Save>) -> Result<RecoveredSession, String> {
         let save = save.filter(|save| save.info.session == name);
         let (mut save, mut flaw) = match save {
             Some(save) if save.is_true() => (Some(save), None),
@@ -71,19 +74,19 @@ impl Trail {
             None => (None, None),
         };
         let saved = save.as_ref().map(|save| save.info.tick);
-        let read = log.map(|log| Tape::read(log, saved)).transpose();
+        let read = log.map(|log| RecoveredLog::read(log, saved)).transpose();
         let (header, log) = match read {
-            Ok(Some((header, tape, marked))) if header.session == name => {
+            Ok(Some((header, log, marked))) if header.session == name => {
                 if marked.zip(save.as_ref()).is_some_and(|(hash, save)| hash != save.info.hash) {
                     save = None;
                     flaw = Some("the save is of another course of the session than the log".into());
                 }
                 let before = Tick(header.first_tick.0.saturating_sub(1));
                 let saved = save.as_ref().map_or(Tick::ZERO, |save| save.info.tick);
-                if before <= saved && saved <= tape.last() {
-                    (Some(header), Some(tape))
+                if before <= saved && saved <= log.last() {
+                    (Some(header), Some(log))
                 } else {
-                    let last = tape.last();
+                    let last = log.last();
                     flaw = Some(format!(
                         "the log has ticks {} to {last}, the save is of tick {saved}",
                         before.next()
@@ -99,7 +102,7 @@ impl Trail {
         };
         let header = header.or_else(|| save.as_ref().map(|save| save.info.header()));
         match header {
-            Some(header) => Ok(Trail { header, save, log, flaw }),
+            Some(header) => Ok(RecoveredSession { header, save, log, flaw }),
             None => Err(flaw.unwrap_or_else(|| format!("nothing of it is of a session named {name:?}"))),
         }
     }
@@ -107,7 +110,7 @@ impl Trail {
     /// The last tick there is.
     pub fn last(&self) -> Tick {
         let saved = self.save.as_ref().map(|save| save.info.tick);
-        self.log.as_ref().map(Tape::last).or(saved).unwrap_or_default()
+        self.log.as_ref().map(RecoveredLog::last).or(saved).unwrap_or_default()
     }
 
     /// What was said when it began.
@@ -128,9 +131,8 @@ impl Trail {
         // Without its log nobody can tell any more which claims are from before it was last taken up: none is good.
         let uid = if self.log.is_some() { self.header.started_unix_ms } else { unix_ms() };
         let mut kept = Kept::new(self.facts(), uid, restarts, save).started(self.header.started_unix_ms);
-        let mut push = |tape: &Tape| -> Result<(), ReadError> {
-            let mut reader =
-                LogReader::open(&tape.bytes[..]).map_err(|_| ReadError::Damaged { offset: 0 })?;
+        let mut push = |log: &RecoveredLog| -> Result<(), ReadError> {
+            let mut reader = LogReader::open(&log.bytes[..]).map_err(|_| ReadError::Damaged { offset: 0 })?;
             let mut ticks = reader.ticks_from(from);
             while let Some(inputs) = ticks.next()? {
                 kept.push(&opaque_rows(inputs));
